@@ -35,7 +35,7 @@ from mapdpm import Categorical, HDPMixture
 from mapdpm.documents import Topics, perplexity, read, topics
 from mapdpm.rng import seeded
 from mapdpm.samplers import DirectAssignment, sample
-from mapdpm.samplers.given import ChainData, Given
+from mapdpm.samplers.chain_data import ChainData, Given
 
 sys.path.append(str(Path(__file__).with_name("papers")))
 from noise import mean_and_error

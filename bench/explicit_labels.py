@@ -14,7 +14,7 @@ from tables import print_table
 from mapdpm import NormalGamma
 from mapdpm.rng import seeded
 from mapdpm.samplers import CollapsedGibbs, StickBreakingGibbs
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers.chain_data import ChainData
 
 
 def speed() -> None:

@@ -36,7 +36,7 @@ from mapdpm.metrics import adjusted_mutual_info
 from mapdpm.rng import seeded
 from mapdpm.samplers import SubClusterSplits, sample
 from mapdpm.samplers.chain import Adapted
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers.chain_data import ChainData
 from mapdpm.threads import Threads
 
 FEW = 1000

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mapdpm.likelihoods.drifting_normal import DriftingNormal
-from mapdpm.samplers import DependentDP
+from mapdpm.samplers import DependentDPGibbs
 from mapdpm.testing import kernels
 
 KNOWN = DriftingNormal(m0=0.3, variance=2.0, rate=1.0, nugget=0.1, psi0=2.5)
@@ -22,4 +22,4 @@ def drifting_points(n=60, T=3, seed=1):
 
 def plain(*arguments, **options):
     """A sampler whose kernels are plain Python: compiling them takes longer than a few steps."""
-    return kernels.uncompiled(DependentDP(*arguments, **options))
+    return kernels.uncompiled(DependentDPGibbs(*arguments, **options))

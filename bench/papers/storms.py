@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm import DriftingNormal
-from mapdpm.samplers import DependentDP, StickBreaking
+from mapdpm.samplers import DependentDPGibbs, StickBreaking
 
 POINTS, FRAMES, BLOCK = 896, range(0, 40, 4), 10
 EXCHANGES = ("slice", "interval", "all")
@@ -46,10 +46,10 @@ def made_up(n_frames: int = 8, each: int = 8) -> tuple[Any, Any]:
     return middle + 0.04 * rng.normal(size=(len(t), 2)), t
 
 
-def sampler(X: Any, exchanges: tuple[str, ...]) -> DependentDP:
+def sampler(X: Any, exchanges: tuple[str, ...]) -> DependentDPGibbs:
     """The model of section 6; ``exchanges`` are the moves of labels."""
     family = DriftingNormal(X.mean(axis=0), 1.0, 0.005, nu0=3.0, psi0=0.01)
-    return DependentDP(
+    return DependentDPGibbs(
         sticks=StickBreaking.gamma_family(1.0, 0.7),
         likelihood=family,
         label_moves=exchanges,

@@ -1,4 +1,4 @@
-"""Which clusters belong together: a tree of their mergers, cut into four groups.
+"""Which clusters belong together: a tree of their mergers, cut into four merged clusters.
 
 The clusters are those of a smart watch's recording, each named by the activity of most of
 its seconds. The fit and the tree do not see activities. A merger costs its height, in nats.

@@ -44,6 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from mapdpm.cli import commands  # noqa: PLC0415  (slow, and --help and --version do not need it)
 
         with _warnings_as_lines(quiet=arguments.quiet), np.errstate(all="ignore"):
+            for text in arguments.old_names:
+                warnings.warn(text, stacklevel=1)
             getattr(commands, arguments.run)(arguments)
     except BrokenPipeError:  # the reader of the output has ended
         _drop_stdout()

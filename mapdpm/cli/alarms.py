@@ -7,11 +7,11 @@ import json
 import math
 from typing import Any
 
-from mapdpm.cli.checkpoint import ALARM, Saved
+from mapdpm.cli.checkpoint import ALARM, ANOTHER, Saved
 from mapdpm.cli.feed import Signals, Source
 from mapdpm.cli.mqtt import Subscription
 from mapdpm.cli.options import UsageError
-from mapdpm.cli.records import STDOUT
+from mapdpm.cli.results import STDOUT
 from mapdpm.cli.sinks import Printed, Publication, Reported, Sink, Written
 from mapdpm.files.errors import ModelFileError
 from mapdpm.stream.alarm import Alarm
@@ -67,7 +67,7 @@ def check(arguments: argparse.Namespace, settings: dict[str, Any], saved: Saved 
         (settings["states"], "--alarm: not with --states"),
         (
             saved and not getattr(saved.model, "surprise", True),
-            "--alarm: the learner of --state knows no surprise; begin another state",
+            f"--alarm: the learner of --state knows no surprise; {ANOTHER}",
         ),
         (alerts and arguments.alert_topic, "--alert-topic: alerts go there or to --alerts, not both"),
         (str(alerts) == STDOUT and prints, "--alerts: results go to standard output; send them to --output"),
@@ -110,7 +110,7 @@ def alarms_of(
     except UsageError:
         raise
     except (KeyError, TypeError, ValueError) as error:
-        if held is None or "begin another state" in str(error):
+        if held is None or ANOTHER in str(error):
             raise
         msg = f"{arguments.state}: the model file is damaged: its alarm cannot be read ({error})"
         raise ModelFileError(msg) from None

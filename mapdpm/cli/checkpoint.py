@@ -1,4 +1,4 @@
-"""The state file of a stream: the learner, the settings of its input, and the positions in input and output.
+"""The checkpoint of a stream: the learner, the settings of its input, and the positions in input and output.
 
 They are written together, and the file is replaced in one step, so after a crash they still agree.
 """
@@ -42,13 +42,16 @@ OTHERS = {
 }
 """Settings that are no parameters of a learner, with their defaults."""
 
+ANOTHER = "name another file for --state"
+"""What a user can do where a checkpoint does not fit."""
+
 _KEY, _FEATURES = "stream", "stream_features"
 _MOST = 1 << 63
 _MARKED = 4096  # bytes before a position whose check sum identifies a file
 
 
 class Saved(NamedTuple):
-    """The contents of a state file; in a file that Python wrote, the last five are None."""
+    """The contents of a checkpoint; in a file that Python wrote, the last five are None."""
 
     model: OnlineMAPDPM | OnlineHDPHMM
     settings: dict[str, Any]
@@ -62,7 +65,7 @@ class Saved(NamedTuple):
 
 
 def read(path: Path) -> Saved | None:
-    """The contents of the state file ``path``; None where there is no file, ModelFileError where it is another kind."""
+    """The contents of the checkpoint ``path``; None where there is no file, ModelFileError where it is another kind."""
     try:
         data = container.read_file(path)
     except FileNotFoundError:
@@ -120,7 +123,7 @@ def write(path: Path, saved: Saved) -> None:
 
 
 def _features_of(extras: dict[str, Any]) -> Transformer | None:
-    """The features of a stream, in their state; ModelFileError where they are damaged."""
+    """The features of a stream, as they were saved; ModelFileError where they are damaged."""
     kept = extras.get(_FEATURES)
     if kept is None:
         return None
@@ -131,7 +134,7 @@ def _features_of(extras: dict[str, Any]) -> Transformer | None:
 
 
 def merged_settings(given: dict[str, Any], saved: Saved | None, path: Path | None) -> dict[str, Any]:
-    """The settings of the state, then those given, then defaults; UsageError where state and command disagree."""
+    """The settings of the checkpoint, then those given, then defaults; UsageError where it and the command disagree."""
     if saved is None:
         return OTHERS | given
     for name, value in given.items():
@@ -139,7 +142,7 @@ def merged_settings(given: dict[str, Any], saved: Saved | None, path: Path | Non
         if value != was:
             option = f"--{name.replace('_', '-')}"
             begun = "without it" if was is None else f"with {_shown(was)}"
-            hint = f"leave {option} out, or begin another state"
+            hint = f"leave {option} out, or {ANOTHER}"
             msg = f"argument {option}: {path} was begun {begun}, got {_shown(value)}; {hint}"
             raise UsageError(msg)
     return OTHERS | given | saved.settings | {name: given[name] for name in ALARM if name in given}
@@ -151,16 +154,16 @@ def mark(file: int, offset: int) -> dict[str, int]:
     return {"offset": offset, "crc": zlib.crc32(os.pread(file, offset - first, first))}
 
 
-def check(file: int, position: dict[str, Any], name: str, state: Path) -> int:
+def check(file: int, position: dict[str, Any], name: str, saved: Path) -> int:
     """The offset of ``position``; ValueError where the file ends before it, or has other bytes there."""
     offset, size = _whole(position.get("offset")), os.fstat(file).st_size
     if size < offset:
-        wrong = f"has {size} bytes, but {state} goes on after byte {offset}: it is shorter than it was"
-        msg = f"{name} {wrong}; begin another state"
+        wrong = f"has {size} bytes, but {saved} goes on after byte {offset}: it is shorter than it was"
+        msg = f"{name} {wrong}; {ANOTHER}"
         raise ValueError(msg)
     if mark(file, offset)["crc"] != position.get("crc"):
-        wrong = f"has changed before byte {offset}, after which {state} goes on: it is another file"
-        msg = f"{name} {wrong}; begin another state"
+        wrong = f"has changed before byte {offset}, after which {saved} goes on: it is another file"
+        msg = f"{name} {wrong}; {ANOTHER}"
         raise ValueError(msg)
     return offset
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm import NormalGamma, load, plots, select_alpha
-from mapdpm.cli import demo, records, stderr, stdout, tables, tuning
+from mapdpm.cli import demo, results, stderr, stdout, tables, tuning
 from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import beside_groups, chosen, warned
 from mapdpm.cli.models import PRIOR_FAMILIES, check_convertible, model_and_table, model_of
@@ -51,15 +51,15 @@ def fit(arguments: argparse.Namespace) -> None:
     seconds = time.perf_counter() - started
     if arguments.out is not None:
         model.save(arguments.out)
-    labels = _grouped(arguments, model)
+    labels = _labels(arguments, model)
     if arguments.picture is not None:
         write_file(arguments.picture, _picture(model, table, labels, arguments.picture))
     if arguments.labels is not None:
-        records.write_text(arguments.labels, records.lines(["label"], labels[:, None].tolist(), arguments.format))
+        results.write_text(arguments.labels, results.lines(["label"], labels[:, None].tolist(), arguments.format))
     if not arguments.quiet:
-        grouped = None if arguments.n_groups is None else np.bincount(labels).tolist()
-        summary = _summary(model, table, seconds, arguments.format, grouped)
-        if arguments.labels is not None and str(arguments.labels) == records.STDOUT:
+        merged = None if arguments.merge_to is None else np.bincount(labels).tolist()
+        summary = _summary(model, table, seconds, arguments.format, merged)
+        if arguments.labels is not None and str(arguments.labels) == results.STDOUT:
             stderr.write(f"{summary}\n")
         else:
             stdout.write(f"{summary}\n")
@@ -98,7 +98,7 @@ def tune(arguments: argparse.Namespace) -> None:
         found.model.save(arguments.out)
     if arguments.picture is not None:
         write_file(arguments.picture, plots.image(found.plot(), arguments.picture.suffix[1:]))
-    records.write_text(None, tuning.table_of_settings(found, arguments.format))
+    results.write_text(None, tuning.table_of_settings(found, arguments.format))
     if not arguments.quiet:
         setting = found.params | {"alpha": found.alpha}
         shown = ", ".join(f"{name} {value:.6g}" for name, value in setting.items())
@@ -115,7 +115,7 @@ def predict(arguments: argparse.Namespace) -> None:
     else:
         novelty = {"novelty": True} if arguments.novelty else {}  # streams have no such argument
         names, rows = ["label"], model.predict(table, **novelty, **table.metadata())[:, None].tolist()
-    records.write_text(arguments.out, records.lines(names, rows, arguments.format))
+    results.write_text(arguments.out, results.lines(names, rows, arguments.format))
 
 
 def score(arguments: argparse.Namespace) -> None:
@@ -127,12 +127,12 @@ def score(arguments: argparse.Namespace) -> None:
         raise ValueError(msg)
     if not arguments.mean:
         rows = model.score_samples(table, **table.metadata())[:, None].tolist()
-        text = records.lines(["log_density"], rows, arguments.format)
+        text = results.lines(["log_density"], rows, arguments.format)
     elif arguments.format == "jsonl":
-        text = records.lines(["mean_log_density"], [[model.score(table, **table.metadata())]], arguments.format)
+        text = results.lines(["mean_log_density"], [[model.score(table, **table.metadata())]], arguments.format)
     else:
         text = f"{model.score(table, **table.metadata())!r}\n"
-    records.write_text(arguments.out, text)
+    results.write_text(arguments.out, text)
 
 
 def stream(arguments: argparse.Namespace) -> None:
@@ -164,7 +164,7 @@ def export(arguments: argparse.Namespace) -> None:
         stdout.write(f"{arguments.c}: {', '.join(files)}; {facts}\n")
 
 
-def show(arguments: argparse.Namespace) -> None:
+def demonstrate(arguments: argparse.Namespace) -> None:
     """``mapdpm demo``."""
     target = arguments.picture or PICTURE
     if not arguments.no_picture:
@@ -221,14 +221,14 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
         raise UsageError(msg) from None
 
 
-def _grouped(arguments: argparse.Namespace, model: Any) -> Any:
-    """The labels of the rows: clusters, or the groups into which ``--n-groups`` merges them."""
-    if arguments.n_groups is None:
+def _labels(arguments: argparse.Namespace, model: Any) -> Any:
+    """The labels of the rows: clusters, or the merged clusters that ``--merge-to`` leaves."""
+    if arguments.merge_to is None:
         return model.labels_
     try:
-        return model.merge_tree(arguments.merge_by).labels(arguments.n_groups)
+        return model.merge_tree(arguments.merge_by).labels(arguments.merge_to)
     except ValueError as error:
-        msg = f"argument --n-groups: {error}"
+        msg = f"argument --merge-to: {error}"
         raise UsageError(msg) from None
 
 
@@ -249,7 +249,7 @@ def _picture(model: Any, table: Table, labels: Any, path: Path) -> bytes:
     return plots.image(ax, path.suffix[1:])
 
 
-def _summary(model: Any, table: Table, seconds: float, kind: str, grouped: list[int] | None) -> str:
+def _summary(model: Any, table: Table, seconds: float, kind: str, merged: list[int] | None) -> str:
     rows, columns = table.values.shape
     prior = {name: np.asarray(value).tolist() for name, value in model.likelihood_._asdict().items()}
     facts = {
@@ -258,7 +258,7 @@ def _summary(model: Any, table: Table, seconds: float, kind: str, grouped: list[
         **({} if table.groups is None else {"groups": len(model.group_names_)}),
         "clusters": model.n_clusters_,
         "sizes": model.cluster_sizes_.tolist(),
-        **({} if grouped is None else {"merged": grouped}),
+        **({} if merged is None else {"merged": merged}),
         "prior": prior,
         "log_joint": model.log_joint_,
         "sweeps": model.n_sweeps_,
@@ -298,7 +298,7 @@ def _shortened(names: Sequence[str]) -> str:
 
 def _file(path: Path | None) -> Path | None:
     """``path``, or None where it is standard output."""
-    return None if path is None or str(path) == records.STDOUT else path
+    return None if path is None or str(path) == results.STDOUT else path
 
 
 def _check_targets(sources: list[Path | None], *targets: Path | None) -> None:
@@ -307,7 +307,7 @@ def _check_targets(sources: list[Path | None], *targets: Path | None) -> None:
     for path in targets:
         if path is None:
             continue
-        if str(path) == records.STDOUT:
+        if str(path) == results.STDOUT:
             msg = "models and pictures are no text, and cannot be written to standard output; name a file"
             raise UsageError(msg)
         if path.absolute().is_relative_to("/dev"):

@@ -36,12 +36,12 @@ class Windows(NamedTuple):
 class Demo(NamedTuple):
     """The result of the demo: the fitted model, the group of each window, their agreement with the activities, seconds.
 
-    ``groups`` are the clusters, merged under the wide prior into as many as there are activities. ``by_the_paper`` is
+    ``merged`` are the clusters, merged under the wide prior into as many as there are activities. ``by_the_paper`` is
     the model of the paper's algorithm and prior.
     """
 
     model: MAPDPM
-    groups: Labels
+    merged: Labels
     by_the_paper: MAPDPM
     windows: Windows
     ami: float
@@ -65,24 +65,24 @@ def run(path: str | Path | None = None) -> Demo:
     model = MAPDPM().fit(windows.features)
     seconds = time.perf_counter() - started
     tree = model.merge_tree(prior=NormalGamma.empirical(windows.features))
-    groups = tree.labels(min(len(np.unique(windows.activities)), model.n_clusters_))
-    ami = adjusted_mutual_info(windows.activities, groups)
-    return Demo(model, groups, MAPDPM(likelihood=None, moves=()).fit(windows.features), windows, ami, seconds)
+    merged = tree.labels(min(len(np.unique(windows.activities)), model.n_clusters_))
+    ami = adjusted_mutual_info(windows.activities, merged)
+    return Demo(model, merged, MAPDPM(likelihood=None, moves=()).fit(windows.features), windows, ami, seconds)
 
 
 def report(demo: Demo) -> str:
-    """The result of ``run`` as text: a table of groups and activities, agreement, log joint in nats, cost."""
+    """The result of ``run`` as text: a table of merged clusters and activities, agreement, log joint in nats, cost."""
     model, paper, (features, activities) = demo.model, demo.by_the_paper, demo.windows
     paper_ami, own_ami = (adjusted_mutual_info(activities, each.labels_) for each in (paper, model))
     return "\n".join(
         (
             f"{len(features)} windows of 1 s, {features.shape[1]} features: log of each channel's standard deviation",
             f"(the paper's algorithm and prior: {_clusters(paper)}, AMI {paper_ami:.3f})",
-            f"{_clusters(model)}, AMI {own_ami:.3f}; merged by a tree into as many groups as there are activities:",
+            f"{_clusters(model)}, AMI {own_ami:.3f}; merged by a tree into as many as there are activities:",
             "",
-            *_table(demo.groups, activities),
+            *_table(demo.merged, activities),
             "",
-            "agreement of the groups with the activities, which it never saw:",
+            "agreement of the merged clusters with the activities, which it never saw:",
             f"mapdpm AMI {demo.ami:.3f}",
             f"log joint {model.log_joint_:.3f} nats, {model.n_sweeps_} sweeps, {demo.seconds:.3f} seconds",
         )
@@ -91,8 +91,8 @@ def report(demo: Demo) -> str:
 
 def picture(demo: Demo) -> bytes:
     """The windows, their clusters and activities as a PNG; MissingMatplotlibError where matplotlib is not installed."""
-    ax = plots.clusters(None, demo.windows.features, labels=demo.groups, classes=demo.windows.activities)
-    merged = f"{_clusters(demo.model)} in {demo.groups.max() + 1} groups"
+    ax = plots.clusters(None, demo.windows.features, labels=demo.merged, classes=demo.windows.activities)
+    merged = f"{_clusters(demo.model)} in {demo.merged.max() + 1} groups"
     ax.set_title(f"Seconds of a smart watch's recording: {merged}, AMI {demo.ami:.2f}", loc="left")
     return plots.image(ax)
 
@@ -147,9 +147,9 @@ def _clusters(model: MAPDPM) -> str:
     return f"{model.n_clusters_} cluster{'s' * (model.n_clusters_ != 1)}"
 
 
-def _table(groups: Labels, activities: NDArray[np.str_]) -> list[str]:
+def _table(merged: Labels, activities: NDArray[np.str_]) -> list[str]:
     names = [str(name) for name in np.unique(activities)]
-    counts = contingency(groups, activities).tolist()
-    widths = [max(len(name), 7) for name in ("group", *names)]
-    rows = [("group", *names), *((k, *row) for k, row in enumerate(counts))]
+    counts = contingency(merged, activities).tolist()
+    widths = [max(len(name), 7) for name in ("merged", *names)]
+    rows = [("merged", *names), *((k, *row) for k, row in enumerate(counts))]
     return ["  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]

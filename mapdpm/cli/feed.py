@@ -116,7 +116,7 @@ class Source(Protocol):
     headed: bool = True
     """Whether the first item may be a header."""
 
-    def resume(self, position: dict[str, Any], state: Path) -> str:
+    def resume(self, position: dict[str, Any], saved: Path) -> str:
         """Go to ``position``, and describe it for a message; ValueError where the input does not have it."""
 
     def read(self, timeout: float) -> list[Any] | None:
@@ -142,7 +142,7 @@ class Source(Protocol):
         """The position after the last item that was taken."""
 
     def committed(self) -> None:
-        """Record that the state with all taken items is on disk."""
+        """Record that the checkpoint with all taken items is on disk."""
 
     def close(self) -> None:
         """Stop reading."""
@@ -166,12 +166,12 @@ class Lines(Source):
         self._offset = self._line = self._read = 0
         self._rest, self._open = b"", False
 
-    def resume(self, position: dict[str, Any], state: Path) -> str:
+    def resume(self, position: dict[str, Any], saved: Path) -> str:
         """Go on after the line that was committed last."""
         self._line = int(position["line"])
         if not self._seekable:
             return f"{self.name} must go on with line {self._line + 1}"
-        self._offset = self._read = checkpoint.check(self._file, position, self.name, state)
+        self._offset = self._read = checkpoint.check(self._file, position, self.name, saved)
         os.lseek(self._file, self._offset, os.SEEK_SET)
         self._open = bool(position["open"])
         return f"{self.name} goes on with line {self._line + 1}"
@@ -188,7 +188,7 @@ class Lines(Source):
         self._read += len(data)
         if not data and self._follow:
             if os.fstat(self._file).st_size < self._read:
-                msg = f"{self.name} has become shorter while it was followed; start again without the old state"
+                msg = f"{self.name} has become shorter while it was followed; {checkpoint.ANOTHER}"
                 raise ValueError(msg)
             self._signals.wait(min(timeout, _POLL))
             return []
@@ -251,7 +251,7 @@ class Lines(Source):
         if not whole and self._rest == b"\r":
             return
         if not whole or whole[0].strip(b"\r"):
-            msg = f"{self.name}: line {self._line} has grown since it was learned; begin another state"
+            msg = f"{self.name}: line {self._line} has grown since it was learned; {checkpoint.ANOTHER}"
             raise ValueError(msg)
         self._offset += len(whole.pop(0)) + 1
         self._open = False

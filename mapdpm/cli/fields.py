@@ -22,7 +22,7 @@ class Fields(NamedTuple):
 
     @classmethod
     def revived(cls, columns: dict[str, Any], n_features: int) -> Fields:
-        """The columns of a state file, checked; ModelFileError where they are invalid."""
+        """The columns of a checkpoint, checked; ModelFileError where they are invalid."""
         names, width, places, at = (columns.get(name) for name in cls._fields)
         if not (
             isinstance(width, int)

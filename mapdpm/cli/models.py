@@ -80,7 +80,7 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
 
 def model_of(arguments: argparse.Namespace, likelihood: Any, callback: Any) -> Any:
     """The model of ``mapdpm fit``: MAPDPM, or with ``--groups`` HDPMixture; UsageError for options of the other."""
-    others = ("discount", "init", "n-groups", "missing") if arguments.groups is not None else ("gamma",)
+    others = ("discount", "init", "merge-to", "missing") if arguments.groups is not None else ("gamma",)
     for option in others:
         if getattr(arguments, option.replace("-", "_")) not in {None, 0.0}:
             what = "leave it out with --groups" if arguments.groups is not None else "needs --groups"

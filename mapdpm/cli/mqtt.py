@@ -1,6 +1,6 @@
 """MQTT: points arrive as messages, and results leave as messages; each point counts once, even after a crash.
 
-The broker repeats a message until it is acknowledged. It is acknowledged only when the state that has learned it is on
+The broker repeats a message until it is acknowledged. It is acknowledged only when a checkpoint with it is on
 disk. A repeated message has the number and the contents of a learned one; it is acknowledged, and not learned again.
 """
 
@@ -80,7 +80,7 @@ class Subscription(Source):
 
     # ---- a Source ----------------------------------------------------------------------------------------------------
 
-    def resume(self, position: dict[str, Any], state: Path) -> str:  # noqa: ARG002  (a Source)
+    def resume(self, position: dict[str, Any], saved: Path) -> str:  # noqa: ARG002  (a Source)
         """Restore the list of learned messages, which may come again."""
         self._number = int(position["line"])
         try:

@@ -11,6 +11,7 @@ import mapdpm
 from mapdpm.cli import values
 from mapdpm.cli.broker_options import alarm_options, broker_options
 from mapdpm.cli.stderr import report
+from mapdpm.deprecated import said
 from mapdpm.names import AUTO, BACKENDS, CRITERIA, DTYPES, HDP_MOVES, METHODS, MISSING, MOVES, STARTS
 from mapdpm.stream import kinds
 from mapdpm.stream.settings import ClusterSettings, Setting, StateSettings, on_command_line
@@ -40,6 +41,13 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2)
 
 
+class _OldName(argparse.Action):
+    def __call__(self, _: Any, namespace: Any, value: Any, __: Any = None) -> None:
+        """Set the option of now; ``old_names`` gets the warning, which ``main`` prints."""
+        setattr(namespace, self.dest, value)
+        namespace.old_names = (*namespace.old_names, self.const)
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of the whole command line; the parsed ``run`` is the name of a function in ``commands``."""
     # Abbreviated options would change their meaning when options are added.
@@ -57,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        added.set_defaults(run=run, quiet=False, verbose=False)
+        added.set_defaults(run=run, quiet=False, verbose=False, old_names=())
         return added
 
     _fit_options(command("fit", "fit", "cluster the rows of a CSV file", _FIT_EXAMPLES))
@@ -70,7 +78,7 @@ def parser() -> argparse.ArgumentParser:
     _stream_options(command("stream", "stream", text, _STREAM_EXAMPLES))
     text = "write a model as C: a header, the library, and an example that goes on learning"
     _export_options(command("export", "export", text, _EXPORT_EXAMPLES))
-    _demo_options(command("demo", "show", "cluster a smart watch's recording into activities", _DEMO_EXAMPLES))
+    _demo_options(command("demo", "demonstrate", "cluster a smart watch's recording into activities", _DEMO_EXAMPLES))
     return whole
 
 
@@ -112,8 +120,9 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     results.add_argument("--labels", type=Path, metavar="FILE", help="write the cluster of each row; - is stdout")
     results.add_argument("--picture", type=Path, metavar="FILE", help="draw the clusters: .png, .pdf or .svg")
     _format_option(results, "labels and the summary")
-    text = "merge clusters into so many groups, by a tree: labels, picture and summary show groups"
-    results.add_argument("--n-groups", type=values.count, metavar="N", help=text)
+    text = "merge clusters by a tree until N are left: labels, picture and summary show merged clusters"
+    results.add_argument("--merge-to", type=values.count, metavar="N", help=text)
+    _old_name(results, "--n-groups", "--merge-to", values.count)
     text = "what merges first: what costs the log joint least, or what is hardest to tell apart (%(default)s)"
     results.add_argument("--merge-by", choices=CRITERIA, default=CRITERIA[0], help=text)
     model = fit.add_argument_group("model")
@@ -150,6 +159,12 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     search.add_argument("--jobs", type=values.count, metavar="N", help="threads over restarts (1)")
     search.add_argument("--backend", choices=("auto", *BACKENDS), default="auto", help="implementation (%(default)s)")
     _verbosity_options(fit, "each step on stderr")
+
+
+def _old_name(group: Any, old: str, now: str, kind: Any) -> None:
+    """The old name of an option, which the help leaves out: it works, and warns."""
+    dest = now.removeprefix("--").replace("-", "_")
+    group.add_argument(old, dest=dest, type=kind, action=_OldName, const=said(old, now), help=argparse.SUPPRESS)
 
 
 def _prior_options(model: Any) -> None:
@@ -249,13 +264,13 @@ def _stream_options(stream: argparse.ArgumentParser) -> None:
     _setting_options(model, only_of_states, "with --states: ")
     text = "with --states and --time: a longer pause, in seconds, ends the sequence (never)"
     model.add_argument("--pause", type=values.positive, metavar="T", help=text)
-    state = stream.add_argument_group("state")
-    text = "state file: resume from it if it exists, and write checkpoints and the end to it"
-    state.add_argument("--state", type=Path, metavar="FILE", help=text)
+    kept = stream.add_argument_group("checkpoints")
+    text = "file of checkpoints: resume from it if it exists, and write to it, at the end too"
+    kept.add_argument("--state", type=Path, metavar="FILE", help=text)
     text = "most points between checkpoints (10000)"
-    state.add_argument("--checkpoint-points", type=values.count, metavar="N", help=text)
+    kept.add_argument("--checkpoint-points", type=values.count, metavar="N", help=text)
     text = "most seconds between checkpoints, where points come (10)"
-    state.add_argument("--checkpoint-seconds", type=values.positive, metavar="T", help=text)
+    kept.add_argument("--checkpoint-seconds", type=values.positive, metavar="T", help=text)
     alarm_options(stream.add_argument_group("alarms"))
     broker_options(stream.add_argument_group("MQTT"))
 

@@ -74,17 +74,17 @@ class Reported(Sink):
 class Written(Sink):
     """Results in a file, which is first cut to its committed length; a new file begins with ``header``."""
 
-    def __init__(self, path: Path, header: str, position: dict[str, Any] | None, state: Path | None) -> None:
+    def __init__(self, path: Path, header: str, position: dict[str, Any] | None, saved: Path | None) -> None:
         super().__init__(header)
         self._path, self._file, self._bytes = path, -1, 0
-        if position is not None and state is not None and position["path"] == self._identity():
+        if position is not None and saved is not None and position["path"] == self._identity():
             self._lines = []
             if not path.exists():
-                gone = f"{path} is gone, but {state} goes on after byte {position.get('offset')} of it"
-                msg = f"{gone}; begin another state"
+                gone = f"{path} is gone, but {saved} goes on after byte {position.get('offset')} of it"
+                msg = f"{gone}; {checkpoint.ANOTHER}"
                 raise ValueError(msg)
             with path.open("rb") as file:
-                self._bytes = checkpoint.check(file.fileno(), position, str(path), state)
+                self._bytes = checkpoint.check(file.fileno(), position, str(path), saved)
 
     def flush(self) -> None:
         """Write to the file; UnwritableError where that fails."""

@@ -19,11 +19,11 @@ from mapdpm.cli.columns import chosen, listed, place_of, warned
 from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source
 from mapdpm.cli.fields import Fields
 from mapdpm.cli.options import UsageError
-from mapdpm.cli.records import STDOUT
+from mapdpm.cli.results import STDOUT
 from mapdpm.cli.sinks import Printed, Publication, Sink, Written
 from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
-from mapdpm.cli.stream_features import Pipeline
+from mapdpm.cli.stream_features import StreamFeatures
 from mapdpm.cli.tables import STDIN, counted, is_text
 from mapdpm.files.errors import ModelFileError, UnwritableError
 from mapdpm.stream import Event, OnlineHDPHMM, OnlineMAPDPM, StreamFullError
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
     stream_arguments.check_settings(arguments, settings)
     alarms.check(arguments, settings, saved)
     model = stream_arguments.learner(settings) if saved is None else saved.model
-    features = Pipeline.of(settings, saved, arguments.state)
+    features = StreamFeatures.of(settings, saved, arguments.state)
     with Signals() as signals, contextlib.ExitStack() as stack:
         source = _source(arguments, signals)
         stack.callback(source.close)
@@ -64,7 +64,7 @@ class Stream:
         self,
         arguments: argparse.Namespace,
         settings: dict[str, Any],
-        learns: tuple[Pipeline, OnlineMAPDPM | OnlineHDPHMM],
+        learns: tuple[StreamFeatures, OnlineMAPDPM | OnlineHDPHMM],
         source: Source,
         sink: Sink,
         alarm: alarms.Alarms | None = None,
@@ -94,7 +94,7 @@ class Stream:
         except UnwritableError:
             raise
         except BlockedError as error:
-            kept = "; the state stays at its last checkpoint, and the next run prints them"
+            kept = "; the file stays at its last checkpoint, and the next run prints them"
             self._report(f"{error}{kept if self._arguments.state else ''}")
             return
         except (OSError, ValueError, OverflowError):
@@ -109,7 +109,7 @@ class Stream:
         )
 
     def _resume(self, saved: Saved) -> None:
-        """Resume at the position of the input that a state holds."""
+        """Resume at the position of the input that a checkpoint holds."""
         path = self._arguments.state
         try:
             if saved.columns is not None:
@@ -219,7 +219,7 @@ class Stream:
                 expected = "none" if self._fields.names is None else listed(self._fields.names)
                 msg = (
                     f"{self._source.name} has the columns {listed(names)}, but {self._arguments.state} is of others: "
-                    f"{expected}; begin another state"
+                    f"{expected}; {checkpoint.ANOTHER}"
                 )
                 raise ValueError(msg)
         else:
@@ -286,7 +286,7 @@ class Stream:
         return late or self._uncommitted >= self._arguments.checkpoint_points
 
     def _commit(self, *, anyway: bool = False) -> None:
-        """Bring the output to disk, then the state, then tell the input: a crash between loses and repeats nothing."""
+        """Bring output to disk, then a checkpoint, then tell the input: a crash between loses and repeats nothing."""
         if self._arguments.state is not None and self._fields is not None and (anyway or self._uncommitted):
             output = self._sink.sync()
             alarm = None if self._alarm is None else self._alarm.saved()

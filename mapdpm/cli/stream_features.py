@@ -15,7 +15,7 @@ from mapdpm.features import Transformer
 from mapdpm.files.errors import ModelFileError
 
 
-class Pipeline:
+class StreamFeatures:
     """The features of one run, or none: then a point is its own result."""
 
     def __init__(self, transformer: Transformer | None) -> None:
@@ -23,8 +23,8 @@ class Pipeline:
         self._before: Any = None
 
     @classmethod
-    def of(cls, settings: dict[str, Any], saved: Saved | None, path: Path | None) -> Pipeline:
-        """The features that the settings name, in the state that was saved; UsageError for a wrong text."""
+    def of(cls, settings: dict[str, Any], saved: Saved | None, path: Path | None) -> StreamFeatures:
+        """The features that the settings name, as they were saved; UsageError for a wrong text."""
         text = settings["features"]
         if text is None:
             return cls(None)
@@ -75,6 +75,6 @@ class Pipeline:
             raise RefusedInputError(msg) from None
 
     def undo(self) -> None:
-        """Return to the state before the last point, which the learner refused."""
+        """Return to where it was before the last point, which the learner refused."""
         if self.transformer is not None:
             self.transformer.adopt(self._before, getattr(self.transformer, "feature_names_in_", None))

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from mapdpm import NormalGamma
-from mapdpm.cli import records
+from mapdpm.cli import results
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import Table
 from mapdpm.selection import Selection
-from mapdpm.selection.settings import Setting, changed_likelihood, default_alphas, split_setting
+from mapdpm.selection.grid import Setting, changed_likelihood, default_alphas, split_setting
 
 
 def settings(arguments: argparse.Namespace, prior: Any, table: Table) -> Any:
@@ -58,7 +58,7 @@ def table_of_settings(found: Selection, kind: str) -> str:
     rows = [[None if np.isnan(value) else float(value) for value in row] for row in zip(*columns, strict=True)]
     names = ["alpha", *varied, "score", "standard_error", "clusters", "chosen"]
     if kind == "jsonl":
-        return records.lines(names, [[*row, number == found.chosen] for number, row in enumerate(rows)], kind)
+        return results.lines(names, [[*row, number == found.chosen] for number, row in enumerate(rows)], kind)
     cells = [["" if value is None else f"{value:.6g}" for value in row] for row in rows]
     marks = ["*" if number == found.chosen else "" for number in range(len(rows))]
     lines = [names, *([*row, mark] for row, mark in zip(cells, marks, strict=True))]

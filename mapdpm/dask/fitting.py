@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.backends import resolve
-from mapdpm.dask.blocks import blocks_of
+from mapdpm.dask.delayed_chunks import chunks_of
 from mapdpm.dask.runner import Client, OnDask, Read
 from mapdpm.estimators.dp_means import DPMeans
 from mapdpm.estimators.map_dpm import MAPDPM
@@ -84,13 +84,13 @@ def fit(model: Any, X: Any, client: Any = None, *, sample_weight: Any = None) ->
     if not has_passes(search.moves):
         msg = f"moves must be 'merge' or 'split' or both where the points are in chunks, got {model.moves!r}"
         raise ValueError(msg)
-    blocks = blocks_of(X, sample_weight)
+    delayed = chunks_of(X, sample_weight)
     if isinstance(model, DPMeans):
-        return _fit_means(model, search, OnDask(Client(client), blocks, Read(None, 0.0)))
-    return _fit_mixture(model, search, Client(client), blocks, sample_weight is not None)
+        return _fit_means(model, search, OnDask(Client(client), delayed, Read(None, 0.0)))
+    return _fit_mixture(model, search, Client(client), delayed, sample_weight is not None)
 
 
-def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, blocks: list[Any], weighted: bool) -> MAPDPM:
+def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, delayed: list[Any], weighted: bool) -> MAPDPM:
     if model.missing == "skip":
         msg = "missing='skip' is for points in memory: use model.fit, or impute missing values"
         raise ValueError(msg)
@@ -104,7 +104,7 @@ def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, blocks: 
     if not hasattr(NormalGamma if likelihood is None else family or likelihood, "tangent"):
         msg = f"{type(likelihood).__name__} has no verb `tangent`, which passes over chunks need"
         raise ValueError(msg)
-    run = OnDask(client, blocks, Read(family or likelihood, settings.prior.discount))
+    run = OnDask(client, delayed, Read(family or likelihood, settings.prior.discount))
     deadline = Deadline(search.time_limit)
     raw = sample_of(run, Frame(None, settings.prior, np.zeros(run.n_features), "python"))
     if family is not None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import dask
 import numpy as np
 
-from mapdpm.dask.blocks import Recipe
+from mapdpm.dask.delayed_chunks import Recipe
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import Names, column_names
 from mapdpm.likelihoods._parameters import joined_moments, moments_of
@@ -51,9 +51,9 @@ class Read(NamedTuple):
     discount: float
     scale: float = 1.0
 
-    def chunk(self, block: Any, first: int) -> Chunk:
-        """The points of ``block``, a pair of points and weights, that take part."""
-        X, given = block
+    def chunk(self, pair: Any, first: int) -> Chunk:
+        """The points of ``pair``, which is points and weights, that take part."""
+        X, given = pair
         points = read_by(self.likelihood, X)
         points = points if self.scale == 1.0 else points * self.scale
         weights = check_weights(given, point_set(points).n_points, self.discount)
@@ -111,10 +111,10 @@ class Client:
 class OnDask:
     """Passes over chunks, pairs of points and weights. Nothing stays on workers between passes."""
 
-    def __init__(self, client: Client, blocks: list[Any], read: Read) -> None:
-        self._client, self._blocks, self._read = client, blocks, read
+    def __init__(self, client: Client, delayed: list[Any], read: Read) -> None:
+        self._client, self._delayed, self._read = client, delayed, read
         name, count = f"counted-{uuid.uuid4().hex}", dask.delayed(_counted, pure=False)
-        looks = self._client.compute(*(count(block, read, dask_key_name=(name, j)) for j, block in enumerate(blocks)))
+        looks = self._client.compute(*(count(pair, read, dask_key_name=(name, j)) for j, pair in enumerate(delayed)))
         _check(looks)
         sizes = np.array([look.n_points for look in looks])
         self._firsts = np.cumsum(sizes) - sizes
@@ -138,8 +138,8 @@ class OnDask:
         one, many = dask.delayed(_passed, pure=False), dask.delayed(_joined, pure=False)
         name = f"{function.__name__}-{uuid.uuid4().hex}"  # one name for all, so that workers do not run ahead
         tasks = [
-            one(block, self._read, int(first), shared, dask_key_name=(name, j))
-            for j, (block, first) in enumerate(zip(self._blocks, self._firsts, strict=True))
+            one(pair, self._read, int(first), shared, dask_key_name=(name, j))
+            for j, (pair, first) in enumerate(zip(self._delayed, self._firsts, strict=True))
         ]
         while len(tasks) > 1:  # a tree of fixed shape: sums do not depend on who is first
             tasks = [many(shared, tasks[at : at + _FAN_IN]) for at in range(0, len(tasks), _FAN_IN)]
@@ -158,13 +158,13 @@ def n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def _made(block: Any) -> Any:
-    return block.made() if isinstance(block, Recipe) else block
+def _made(pair: Any) -> Any:
+    return pair.made() if isinstance(pair, Recipe) else pair
 
 
-def _takes_part(block: Any) -> bool:
+def _takes_part(pair: Any) -> bool:
     """Whether the chunk has a point, and one whose weight is not 0."""
-    X, weights = block
+    X, weights = pair
     return n_rows(X) > 0 and (weights is None or bool(np.any(np.asarray(weights))))
 
 
@@ -177,14 +177,14 @@ def _current_client() -> Any:
         return None
 
 
-def _counted(block: Any, read: Read) -> Counted:
-    block = _made(block)
-    X, _ = block
+def _counted(pair: Any, read: Read) -> Counted:
+    pair = _made(pair)
+    X, _ = pair
     try:
-        if not _takes_part(block):
+        if not _takes_part(pair):
             return Counted(0, 0, False, None, None)
         names = column_names(X)
-        chunk = read.chunk(block, 0)
+        chunk = read.chunk(pair, 0)
         if read.likelihood is not None and not isinstance(read.likelihood, type):
             read.likelihood.for_data(chunk.points)
         has_moments = isinstance(chunk.points, np.ndarray)
@@ -228,12 +228,12 @@ def _described(look: Counted, what: str) -> str:
     return "float32 points" if look.is_float32 else "float64 points"
 
 
-def _passed(block: Any, read: Read, first: int, shared: Any) -> Passed:
+def _passed(pair: Any, read: Read, first: int, shared: Any) -> Passed:
     frame, function, arguments = shared
-    block = _made(block)
-    if not _takes_part(block):
+    pair = _made(pair)
+    if not _takes_part(pair):
         return chunks.NOTHING
-    return passes.over_parts(function, frame, read.chunk(block, first), *arguments)
+    return passes.over_parts(function, frame, read.chunk(pair, first), *arguments)
 
 
 def _joined(shared: Any, results: list[Passed]) -> Passed:

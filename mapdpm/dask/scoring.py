@@ -10,7 +10,7 @@ from typing import Any
 import dask
 import numpy as np
 
-from mapdpm.dask.blocks import delayed_of, is_array
+from mapdpm.dask.delayed_chunks import delayed_of, is_array
 from mapdpm.dask.runner import n_rows
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.search.chunks import Chunk, Frame, Sums, labelling_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
@@ -14,13 +13,14 @@ from numpy.typing import NDArray
 from mapdpm.backends import Backend
 from mapdpm.data import point_set
 from mapdpm.data.frames import Names
+from mapdpm.deprecated import argument
 from mapdpm.estimators.base import WeightedEstimator
 from mapdpm.estimators.chunks import in_chunks
 from mapdpm.estimators.packed import PackedMixture
 from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
 from mapdpm.merging.make import log_shares_of, tree_of_mixture
-from mapdpm.merging.tree import MergeTree, checked_groups, group_of
+from mapdpm.merging.tree import MergeTree, group_of, groups_of
 from mapdpm.names import AUTO, STARTS
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Matrix, Model, Vector
@@ -198,17 +198,16 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         self._take(fitted, names)
         return fitted.warm
 
-    def predict(self, X: Any, novelty: bool = False, groups: Any = None) -> Labels:
+    def predict(self, X: Any, novelty: bool = False, merged: Any = None, *, groups: Any = None) -> Labels:
         """The best existing cluster for each point; with ``novelty``, -1 where a new cluster would be better.
 
         argmax_k log N_k + log p(x | cluster k) (Raykov2014 (18), its sign corrected). O(N K D); changes nothing. With
-        ``groups``, the group of that cluster: one integer for each cluster, as ``merge_tree().groups()`` has; or how
-        many, by the log joint.
+        ``merged``, the merged cluster of that cluster: one integer for each cluster, as ``merge_tree().groups()`` has;
+        or how many there are, by the log joint.
         """
-        if groups is not None:
-            count = isinstance(groups, numbers.Integral)
-            chosen = self.merge_tree().groups(groups) if count else checked_groups(groups, self.n_clusters_)
-            return group_of(chosen, self.predict(X, novelty))
+        merged = argument("merged", merged, "groups", groups)
+        if merged is not None:
+            return group_of(groups_of(self, merged), self.predict(X, novelty))
 
         def best(backend: Backend, model: Model, state: ClusterState) -> Labels:
             slots = np.empty(point_set(model.data).n_points, dtype=np.int64)

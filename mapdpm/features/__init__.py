@@ -1,22 +1,29 @@
 """Features of sensors, one after the other, in fixed memory: what a learner of streams gets instead of raw points."""
 
+from typing import TYPE_CHECKING
+
+from mapdpm.deprecated import old_names
 from mapdpm.features.blocks import RMS, BandEnergy, CrestFactor
 from mapdpm.features.points import Centre, Difference, Lag, Seasonal
-from mapdpm.features.transformer import Chain, Transformer, Union, parse
+from mapdpm.features.transformer import Pipeline, Transformer, Union, parse
 
 __all__ = [
     "RMS",
     "BandEnergy",
     "Centre",
-    "Chain",
     "CrestFactor",
     "Difference",
     "Lag",
+    "Pipeline",
     "Seasonal",
     "Transformer",
     "Union",
     "parse",
 ]
+
+
+if not TYPE_CHECKING:  # mypy would take any name for one that is there
+    __getattr__ = old_names(__name__)
 
 
 def __dir__() -> list[str]:

@@ -30,7 +30,7 @@ class Step(NamedTuple):
     half_life: float = 0.0
 
 
-class Pipeline:
+class CPipeline:
     """A pipeline in a fixed block of memory, which holds one. Its caller lets one thread at a time change it."""
 
     def __init__(self, dtype: str, memory: NDArray[np.int64]) -> None:
@@ -44,7 +44,7 @@ class Pipeline:
         self._time = self.ffi.new("int64_t *")
 
     @classmethod
-    def new(cls, dtype: str, steps: list[Step], n_features: int) -> Pipeline:
+    def new(cls, dtype: str, steps: list[Step], n_features: int) -> CPipeline:
         """A pipeline that has seen nothing; ValueError where it would be too large."""
         lib, ffi = modules(dtype)
         given = _structures(ffi, steps)
@@ -61,7 +61,7 @@ class Pipeline:
         return cls(dtype, memory)
 
     @classmethod
-    def read(cls, dtype: str, data: bytes) -> tuple[Pipeline | None, str]:
+    def read(cls, dtype: str, data: bytes) -> tuple[CPipeline | None, str]:
         """The pipeline in a file and "ok", or None and the C library's name of the error."""
         lib, ffi = modules(dtype)
         file, n_bytes = ffi.from_buffer("unsigned char[]", data), ffi.new("size_t *")
@@ -74,11 +74,11 @@ class Pipeline:
             return None, ffi.string(lib.mapdpm_error_name(error)).decode()
         return cls(dtype, memory), "ok"
 
-    def copy(self) -> Pipeline:
+    def copy(self) -> CPipeline:
         """Another pipeline in the same state."""
-        return Pipeline(self.dtype.name, self._memory.copy())
+        return CPipeline(self.dtype.name, self._memory.copy())
 
-    def become(self, other: Pipeline) -> None:
+    def become(self, other: CPipeline) -> None:
         """Take over the state of ``other``, a copy of this pipeline."""
         self._memory[:] = other._memory
 

@@ -72,7 +72,7 @@ class Lag(Feature):
     n : int
         Number of points before, 1 to 65535.
     dtype : {"float64", "float32"}
-        The real type, as on a chip. All parts of a chain have the same.
+        The real type, as on a chip. All parts of a pipeline have the same.
 
     Raises
     ------

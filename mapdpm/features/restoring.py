@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from mapdpm.features.c_pipeline import Pipeline
+from mapdpm.features.c_pipeline import CPipeline
 from mapdpm.features.running import Running
 from mapdpm.files import container
 from mapdpm.files.errors import ModelFileError
@@ -23,7 +23,7 @@ def restored(data: bytes, parse: Callable[[str], T], like: T | None) -> T:
     if text is None and like is None:
         msg = "the file of these features was written by a chip; say which they are: from_bytes(data, like=...)"
         raise ModelFileError(msg)
-    pipeline, problem = Pipeline.read(dtype, data)
+    pipeline, problem = CPipeline.read(dtype, data)
     if pipeline is None:
         msg = f"the model file is damaged: {problem}"
         raise ModelFileError(msg)

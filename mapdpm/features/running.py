@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mapdpm.compat import scikit_learn
 from mapdpm.data.frames import CONTAINERS, Names, check_names, column_names, framed
 from mapdpm.estimators.base import Parameters
-from mapdpm.features.c_pipeline import Pipeline, Step
+from mapdpm.features.c_pipeline import CPipeline, Step
 from mapdpm.features.times import microseconds_of, of_index
 from mapdpm.protocol import Labels
 from mapdpm.stream.c_options import DTYPES
@@ -25,7 +25,7 @@ class Running(Parameters, abc.ABC):
 
     dtype: str
     feature_names_in_: Names
-    _pipeline: Pipeline | None
+    _pipeline: CPipeline | None
 
     # ---- what each transformer says of itself ------------------------------------------------------------------------
 
@@ -204,18 +204,18 @@ class Running(Parameters, abc.ABC):
         self._pipeline = None
 
     @exclusive
-    def copied_pipeline(self) -> Pipeline | None:
+    def copied_pipeline(self) -> CPipeline | None:
         """A copy of the state, for ``adopt``."""
         return None if self._pipeline is None else self._pipeline.copy()
 
-    def adopt(self, pipeline: Pipeline | None, names: Names | None) -> None:
+    def adopt(self, pipeline: CPipeline | None, names: Names | None) -> None:
         """Go on from the state of a pipeline of these steps, or None: no points and no columns yet."""
         self._pipeline = pipeline
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = names
 
-    def _known(self, name: str) -> Pipeline:
+    def _known(self, name: str) -> CPipeline:
         if self._pipeline is None:
             msg = f"this {self._name} has no {name} yet: it has seen nothing"
             raise AttributeError(msg)
@@ -231,9 +231,9 @@ class Running(Parameters, abc.ABC):
         self.compile_into(0, steps)
         return steps
 
-    def _new(self, n_features: int) -> Pipeline:
+    def _new(self, n_features: int) -> CPipeline:
         """A pipeline that has seen nothing."""
-        return Pipeline.new(self.dtype, self.c_steps(), n_features)
+        return CPipeline.new(self.dtype, self.c_steps(), n_features)
 
     def _names_in(self, n_features: int, names: Any = None) -> list[str]:
         if names is None:

@@ -33,9 +33,9 @@ class Transformer(Running):
     while the number of columns is unknown).
     """
 
-    def __or__(self, other: Any) -> Chain:
+    def __or__(self, other: Any) -> Pipeline:
         """Send the results of this transformer to another one."""
-        return Chain.of(self, other) if isinstance(other, Transformer) else NotImplemented
+        return Pipeline.of(self, other) if isinstance(other, Transformer) else NotImplemented
 
     def __add__(self, other: Any) -> Union:
         """Put the results of this transformer and of another one side by side."""
@@ -142,7 +142,7 @@ class _Parts(Transformer):
 
 
 @dataclass(eq=False, repr=False)
-class Chain(_Parts):
+class Pipeline(_Parts):
     """Transformers one after the other: the results of each are the points of the next. ``a | b`` makes it.
 
     Where a part gives no result, the next ones do nothing. Times of points reach all parts. The parts themselves keep
@@ -186,7 +186,7 @@ class Chain(_Parts):
 
     def __repr__(self) -> str:
         """The text that makes such a chain."""
-        return " | ".join(f"({part!r})" if isinstance(part, Chain) else repr(part) for part in self.steps)
+        return " | ".join(f"({part!r})" if isinstance(part, Pipeline) else repr(part) for part in self.steps)
 
 
 @dataclass(eq=False, repr=False)
@@ -244,5 +244,5 @@ class Union(_Parts):
 
     def __repr__(self) -> str:
         """The text that makes such a union."""
-        compound = (Chain, Union)
+        compound = (Pipeline, Union)
         return " + ".join(f"({part!r})" if isinstance(part, compound) else repr(part) for part in self.members)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from mapdpm.validation import check_count, check_number, in_order_of_appearance
 
 class MergeTree(NamedTuple):
     """How the clusters of a model merge, two at a time, until one is left; made by ``merge_tree``.
+
+    A group is here a merged cluster, one of ``n_groups``. It is not the group that a point comes from (``HDPMixture``).
 
     Attributes
     ----------
@@ -80,7 +83,7 @@ class MergeTree(NamedTuple):
     def labels(self, n_groups: int | None = None, *, height: float | None = None) -> Labels:
         """The group of each point of the fit, shape (n_points,); -1 for a point of weight 0. See ``groups``."""
         if self.clusters is None:
-            msg = "the model does not know its points: use groups(), and predict(X, groups=...)"
+            msg = "the model does not know its points: use groups(), and predict(X, merged=...)"
             raise ValueError(msg)
         return group_of(self.groups(n_groups, height=height), self.clusters)
 
@@ -106,12 +109,14 @@ def tree_of(pairs: Sequence[tuple[int, int]], losses: Sequence[float], clusters:
     return MergeTree(linkage, np.array(losses, dtype=np.float64), clusters)
 
 
-def checked_groups(groups: Any, n_clusters: int) -> Labels:
-    """One group for each cluster; ValueError otherwise."""
-    array = np.asarray(groups)
+def groups_of(model: Any, merged: Any) -> Labels:
+    """The merged cluster of each cluster of ``model``: as given, else ValueError; of its tree where it is a number."""
+    if isinstance(merged, numbers.Integral):
+        return model.merge_tree().groups(merged)
+    array, n_clusters = np.asarray(merged), model.n_clusters_
     if array.shape != (n_clusters,) or array.dtype.kind not in "iu" or np.any(array < 0):
         msg = (
-            f"groups must have an integer >= 0 for each of the {n_clusters} clusters, as merge_tree().groups() has, "
+            f"merged must have an integer >= 0 for each of the {n_clusters} clusters, as merge_tree().groups() has, "
             f"got shape {array.shape} and dtype {array.dtype}"
         )
         raise ValueError(msg)

@@ -12,14 +12,13 @@ from mapdpm.data.times import read_times
 from mapdpm.estimators.packed import FittedEstimator
 from mapdpm.jit import compiled_if_possible
 from mapdpm.likelihoods._drift import Drift, log_densities, log_densities_alone
-from mapdpm.models.slices_mode import climbed
+from mapdpm.models.dependent_dp_mode import climbed
 from mapdpm.partition_priors.stick_breaking import mean_shares_given
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.rng import seeded
-from mapdpm.samplers._slices import INTERVALS
-from mapdpm.samplers.dependent_dp import DependentChain
-from mapdpm.samplers.dependent_dp import DependentDP as Sampler
-from mapdpm.samplers.given import ChainData, Given
+from mapdpm.samplers._time_slices import INTERVALS
+from mapdpm.samplers.chain_data import ChainData, Given
+from mapdpm.samplers.dependent_dp_gibbs import DependentChain, DependentDPGibbs
 from mapdpm.samplers.sample import sample
 from mapdpm.samplers.trace import Trace
 from mapdpm.validation import check_count, check_points
@@ -47,15 +46,15 @@ class _Settings:
 class DependentDP(_Settings, FittedEstimator):
     r"""Clusters over time slices whose means drift and whose shares change: a dependent Dirichlet process.
 
-    The model of ``samplers.DependentDP`` (Porteous2006 section 5). ``fit`` samples from random labels, takes the draw
-    of the highest log p(x, Z), and climbs to its mode: sweeps of single points and exchanges of labels, and merges of
-    clusters at all times or at one, each kept if log p(x, Z) rises. A cluster has one label at all times, so it can be
-    followed, and its points may be missing for a while.
+    The model of Porteous2006 section 5. ``fit`` samples by ``samplers.DependentDPGibbs`` from random labels, takes the
+    draw of the highest log p(x, Z), and climbs to its mode: sweeps of single points and exchanges of labels, and merges
+    of clusters at all times or at one, each kept if log p(x, Z) rises. A cluster has one label at all times, so it can
+    be followed, and its points may be missing for a while.
 
     Parameters
     ----------
     alpha, discount, a, b, sticks, label_moves
-        As for ``samplers.DependentDP``.
+        As for ``samplers.DependentDPGibbs``.
     likelihood : DriftingNormal or None
         The prior of means and covariances. None is ``DriftingNormal.empirical(X, times)``.
     draws, chains : int >= 1
@@ -126,7 +125,7 @@ class DependentDP(_Settings, FittedEstimator):
         names, points = column_names(X), check_points(X).astype(np.float64, copy=False)
         max_sweeps = check_count("max_sweeps", self.max_sweeps)
         sticks = {name: getattr(self, name) for name in ("alpha", "discount", "a", "b", "sticks")}
-        sampler = Sampler(**sticks, likelihood=self.likelihood, label_moves=self.label_moves)
+        sampler = DependentDPGibbs(**sticks, likelihood=self.likelihood, label_moves=self.label_moves)
         options = {"draws": self.draws, "chains": self.chains, "init": self.init, "n_jobs": self.n_jobs}
         rng = seeded(self.random_state)
         seed = int(rng.generator.integers(2**31))

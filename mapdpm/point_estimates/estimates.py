@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm.deprecated import argument
 from mapdpm.point_estimates.draws import Draws, Measure
 from mapdpm.point_estimates.local_search import search
 from mapdpm.protocol import Labels, Vector
@@ -14,12 +15,19 @@ from mapdpm.rng import seeded
 from mapdpm.validation import check_count
 
 
-def binder_estimate(partitions: Any, weights: Any = None, *, n_restarts: int = 4, random_state: Any = 0) -> Labels:
+def binder_estimate(
+    partitions: Any,
+    weights: Any = None,
+    *,
+    n_random_starts: int = 4,
+    random_state: Any = 0,
+    n_restarts: Any = None,
+) -> Labels:
     """The partition of least ``binder_loss`` that a search finds.
 
     The search starts at the best of the draws, or of up to 200 of them. In a sweep each point goes to the cluster, or
     the new cluster, with the least loss. If no point moves, clusters are merged if that lowers the loss. The search
-    ends when neither helps. It is repeated from ``n_restarts`` partitions that are built point by point in random
+    ends when neither helps. It is repeated from ``n_random_starts`` partitions that are built point by point in random
     order, and the least loss wins. This is close to SALSO (Dahl, Johnson and Mueller 2022). The loss is never above
     that of the draws it started from; a partition with a smaller loss may exist.
 
@@ -27,7 +35,7 @@ def binder_estimate(partitions: Any, weights: Any = None, *, n_restarts: int = 4
     ----------
     partitions, weights
         As in ``similarity``.
-    n_restarts : int
+    n_random_starts : int
         The number of partitions built in random order, in addition to the best draw.
     random_state : int, Generator or None
         The source of the orders. Equal draws give equal estimates, unless it is None.
@@ -40,7 +48,7 @@ def binder_estimate(partitions: Any, weights: Any = None, *, n_restarts: int = 4
     Raises
     ------
     ValueError
-        As in ``similarity``, or n_restarts < 0.
+        As in ``similarity``, or n_random_starts < 0.
 
     Notes
     -----
@@ -54,10 +62,18 @@ def binder_estimate(partitions: Any, weights: Any = None, *, n_restarts: int = 4
     >>> print(binder_estimate([[0, 0, 1, 1], [0, 0, 1, 2], [5, 5, 3, 3]]))
     [0 0 1 1]
     """
-    return _estimate(Measure.binder, Draws.of(partitions, weights), n_restarts, random_state)
+    n_starts = argument("n_random_starts", n_random_starts, "n_restarts", n_restarts, default=4)
+    return _estimate(Measure.binder, Draws.of(partitions, weights), n_starts, random_state)
 
 
-def vi_estimate(partitions: Any, weights: Any = None, *, n_restarts: int = 4, random_state: Any = 0) -> Labels:
+def vi_estimate(
+    partitions: Any,
+    weights: Any = None,
+    *,
+    n_random_starts: int = 4,
+    random_state: Any = 0,
+    n_restarts: Any = None,
+) -> Labels:
     """The partition of least ``vi_loss`` that a search finds. It usually has fewer clusters than Binder's (Wade 2018).
 
     The search, parameters, errors and cost are those of ``binder_estimate``.
@@ -67,7 +83,8 @@ def vi_estimate(partitions: Any, weights: Any = None, *, n_restarts: int = 4, ra
     >>> print(vi_estimate([[0, 0, 1, 1], [0, 0, 1, 2], [5, 5, 3, 3]]))
     [0 0 1 1]
     """
-    return _estimate(Measure.vi, Draws.of(partitions, weights), n_restarts, random_state)
+    n_starts = argument("n_random_starts", n_random_starts, "n_restarts", n_restarts, default=4)
+    return _estimate(Measure.vi, Draws.of(partitions, weights), n_starts, random_state)
 
 
 def n_clusters_posterior(n_clusters: Any) -> Vector:
@@ -96,6 +113,6 @@ def n_clusters_posterior(n_clusters: Any) -> Vector:
     return np.bincount(counts.reshape(-1)) / counts.size
 
 
-def _estimate(measure: Callable[[int], Measure], draws: Draws, n_restarts: Any, random_state: Any) -> Labels:
-    check_count("n_restarts", n_restarts, least=0)
-    return search(measure(draws.clusters.shape[1]), draws.distinct(), n_restarts, seeded(random_state).generator)
+def _estimate(measure: Callable[[int], Measure], draws: Draws, n_random_starts: Any, random_state: Any) -> Labels:
+    check_count("n_random_starts", n_random_starts, least=0)
+    return search(measure(draws.clusters.shape[1]), draws.distinct(), n_random_starts, seeded(random_state).generator)

@@ -19,10 +19,10 @@ _MOST_BYTES = 8e9
 _CANDIDATES = 200  # the most draws considered as a start: each is compared with all draws
 
 
-def search(measure: Measure, draws: Draws, n_restarts: int, rng: np.random.Generator) -> Labels:
+def search(measure: Measure, draws: Draws, n_random_starts: int, rng: np.random.Generator) -> Labels:
     """The best local minimum from the best draw and from partitions built in random order."""
     found = []
-    for start in _starts(measure, draws, n_restarts, rng):
+    for start in _starts(measure, draws, n_random_starts, rng):
         candidate = _Candidate(measure, draws, start)
         while candidate.sweep() or candidate.merge():
             pass
@@ -30,12 +30,12 @@ def search(measure: Measure, draws: Draws, n_restarts: int, rng: np.random.Gener
     return found[int(np.argmin([mean_loss(measure, labels, draws) for labels in found]))]
 
 
-def _starts(measure: Measure, draws: Draws, n_restarts: int, rng: np.random.Generator) -> Iterator[Labels]:
+def _starts(measure: Measure, draws: Draws, n_random_starts: int, rng: np.random.Generator) -> Iterator[Labels]:
     every = draws.labels()
     candidates = every[:: -(-len(every) // _CANDIDATES)]
     yield candidates[np.argmin([mean_loss(measure, labels, draws) for labels in candidates])]
     N = every.shape[1]
-    for _ in range(n_restarts):
+    for _ in range(n_random_starts):
         candidate = _Candidate(measure, draws, np.full(N, -1))
         candidate.sweep(rng.permutation(N))
         yield candidate.labels

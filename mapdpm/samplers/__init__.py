@@ -1,14 +1,17 @@
 """Reference samplers: exact MCMC, one algorithm a file. Faster methods are judged by them."""
 
+from typing import TYPE_CHECKING
+
+from mapdpm.deprecated import old_names
 from mapdpm.partition_priors import StickBreaking
 from mapdpm.partition_priors.hyperpriors import BetaPrior, GammaPrior, InverseGammaPrior
 from mapdpm.samplers.chain import Chain
+from mapdpm.samplers.chain_data import ChainData, Given
 from mapdpm.samplers.chinese_restaurant_franchise import ChineseRestaurantFranchise
 from mapdpm.samplers.collapsed_gibbs import CollapsedGibbs
-from mapdpm.samplers.dependent_dp import DependentDP
+from mapdpm.samplers.dependent_dp_gibbs import DependentDPGibbs
 from mapdpm.samplers.direct_assignment import DirectAssignment
 from mapdpm.samplers.finite_symmetric_dirichlet import FiniteSymmetricDirichlet
-from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.group_shares import group_shares
 from mapdpm.samplers.hdp_hmm_beam import HDPHMMBeam
 from mapdpm.samplers.hdp_hmm_direct_assignment import HDPHMMDirectAssignment
@@ -36,7 +39,7 @@ __all__ = [
     "ChainData",
     "ChineseRestaurantFranchise",
     "CollapsedGibbs",
-    "DependentDP",
+    "DependentDPGibbs",
     "DirectAssignment",
     "FiniteSymmetricDirichlet",
     "GammaPrior",
@@ -66,6 +69,10 @@ __all__ = [
     "group_shares",
     "sample",
 ]
+
+
+if not TYPE_CHECKING:  # mypy would take any name for one that is there
+    __getattr__ = old_names(__name__)
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, RngVerbs, Vector
 from mapdpm.samplers._restaurants import LEAST, Restaurants, parts
-from mapdpm.samplers._states import Machines
+from mapdpm.samplers._transitions import Machines
 from mapdpm.state import ClusterState, count_used
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, Model
-from mapdpm.samplers._seats import SEATS
-from mapdpm.samplers.grouped import GroupedChain
+from mapdpm.samplers._seated_sampler import SEATS
+from mapdpm.samplers.grouped_sampler import GroupedChain
 from mapdpm.state import ClusterState, unassign
 
 

@@ -14,7 +14,7 @@ from mapdpm.protocol import Labels, Likelihood, Matrix, Model, NonconjugateVerbs
 from mapdpm.samplers._blocks import free_slot
 from mapdpm.samplers._map_reduce import streams
 from mapdpm.samplers.chain import CLUSTER, Chain
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers.chain_data import ChainData
 from mapdpm.samplers.sampler import Sampler
 from mapdpm.samplers.starts import start
 from mapdpm.search.observed import Observed

@@ -13,16 +13,16 @@ from mapdpm.objective import likelihood_scores
 from mapdpm.protocol import Labels, Model, RngVerbs, Vector
 from mapdpm.rng import seeded
 from mapdpm.samplers._blocks import draw_parameters
-from mapdpm.samplers._franchise_given import dish_sweep_given, family_of, seat_sweep_given
+from mapdpm.samplers._franchise_given_parameters import dish_sweep_given, family_of, seat_sweep_given
+from mapdpm.samplers._seated_sampler import SEATS, SeatedSampler
 from mapdpm.samplers._seating import Seating, free_place, leave_seat, most_seats, seating_of
-from mapdpm.samplers._seats import SEATS, SeatedSampler
 from mapdpm.samplers._with_parameters import PARAMETERS, ParameterProposals, is_counted, observed_without_conjugacy
 from mapdpm.samplers.chain import CLUSTER, Chain
-from mapdpm.samplers.given import ChainData
-from mapdpm.samplers.grouped import GroupedChain
+from mapdpm.samplers.chain_data import ChainData
+from mapdpm.samplers.grouped_sampler import GroupedChain
 from mapdpm.samplers.nonconjugate_gibbs import NonconjugateGibbs
 from mapdpm.samplers.sampler import Info
-from mapdpm.samplers.shares import SHARES
+from mapdpm.samplers.sharing_sampler import SHARES
 from mapdpm.search.observed import Observed
 from mapdpm.state import ClusterState, assign, count_used
 from mapdpm.validation import in_order_of_appearance

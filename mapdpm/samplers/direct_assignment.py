@@ -11,10 +11,10 @@ from mapdpm.jit import compiled_if_possible
 from mapdpm.likelihoods.categorical import Categorical
 from mapdpm.protocol import Labels, Model, RngVerbs
 from mapdpm.samplers._restaurants import Restaurants, close_slot, draw_tables, open_slot, seat
-from mapdpm.samplers._seats import SEATS, SeatedSampler
+from mapdpm.samplers._seated_sampler import SEATS, SeatedSampler
 from mapdpm.samplers._words import word_sweep
 from mapdpm.samplers.chain import Chain
-from mapdpm.samplers.grouped import GroupedChain
+from mapdpm.samplers.grouped_sampler import GroupedChain
 from mapdpm.samplers.sampler import Info
 from mapdpm.state import ClusterState, assign, count_used, unassign
 

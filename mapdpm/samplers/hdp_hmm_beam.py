@@ -9,10 +9,10 @@ import numpy as np
 from mapdpm.jit import compiled_if_possible
 from mapdpm.protocol import RngVerbs
 from mapdpm.samplers._beam import beam_step
-from mapdpm.samplers._states import draw_state_tables
+from mapdpm.samplers._transitions import draw_state_tables
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info
-from mapdpm.samplers.sequences import SequenceChain, SequenceSampler
+from mapdpm.samplers.sequence_sampler import SequenceChain, SequenceSampler
 from mapdpm.validation import in_order_of_appearance
 
 

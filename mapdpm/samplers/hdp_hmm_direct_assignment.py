@@ -6,10 +6,10 @@ from typing import cast
 
 from mapdpm.jit import compiled_if_possible
 from mapdpm.protocol import RngVerbs
-from mapdpm.samplers._states import draw_state_tables, state_sweep
+from mapdpm.samplers._transitions import draw_state_tables, state_sweep
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info
-from mapdpm.samplers.sequences import SequenceChain, SequenceSampler
+from mapdpm.samplers.sequence_sampler import SequenceChain, SequenceSampler
 
 
 class HDPHMMDirectAssignment(SequenceSampler):

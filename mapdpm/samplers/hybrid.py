@@ -10,7 +10,7 @@ import numpy as np
 
 from mapdpm.protocol import Labels, Likelihood, PartitionPrior, RngVerbs
 from mapdpm.samplers.chain import Chain
-from mapdpm.samplers.given import ChainData, Given
+from mapdpm.samplers.chain_data import ChainData, Given
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.search.observed import Observed
 from mapdpm.validation import check_count

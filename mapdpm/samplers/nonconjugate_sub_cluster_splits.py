@@ -11,7 +11,7 @@ from mapdpm.data import point_set
 from mapdpm.jit import compiled_if_possible
 from mapdpm.protocol import Labels, Model, RngVerbs, Vector
 from mapdpm.rng import seeded
-from mapdpm.samplers import _launch_given as kernels
+from mapdpm.samplers import _launch_given_parameters as kernels
 from mapdpm.samplers._blocks import free_slot
 from mapdpm.samplers._launch_cuts import cuts
 from mapdpm.samplers._lone_points import draw_point

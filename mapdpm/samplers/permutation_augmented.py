@@ -21,7 +21,7 @@ from mapdpm.samplers._segment_tables import (
     segment_table,
 )
 from mapdpm.samplers.chain import Chain
-from mapdpm.samplers.integrated import LEAST_SHAPE, IntegratedAlpha
+from mapdpm.samplers.integrated_alpha import LEAST_SHAPE, IntegratedAlpha
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.special import digamma_difference
 from mapdpm.state import ClusterState

@@ -8,10 +8,11 @@ from typing import Any
 
 from mapdpm import jit
 from mapdpm.data import point_set
+from mapdpm.deprecated import text_of_now
 from mapdpm.rng import seeded
 from mapdpm.samplers.chain import Chain
+from mapdpm.samplers.chain_data import ChainData, Given
 from mapdpm.samplers.ends import End
-from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.hybrid import Hybrid
 from mapdpm.samplers.runs import Best, Draws, Plan, Progress, run_chain
 from mapdpm.samplers.sampler import Sampler
@@ -159,7 +160,7 @@ def _check_keep(keep: Any, sampler: Sampler, data: ChainData) -> None:
 
 def _check_resume(trace: Trace, sampler: Sampler, data: ChainData) -> None:
     """ValueError for a trace of another sampler, of other points or of another model, or one that is damaged."""
-    if trace.sampler != sampler.describe():
+    if text_of_now("mapdpm.samplers", trace.sampler) != sampler.describe():
         msg = f"the trace to resume was drawn by another sampler, or under another prior: {trace.sampler}"
         raise ValueError(msg)
     n_points = point_set(data.data).n_points

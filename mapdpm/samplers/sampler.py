@@ -13,7 +13,7 @@ from mapdpm.partition_priors import finite_prior, partition_prior
 from mapdpm.protocol import Labels, Likelihood, PartitionPrior, RngVerbs
 from mapdpm.samplers import concentration
 from mapdpm.samplers.chain import Chain
-from mapdpm.samplers.given import ChainData, Given
+from mapdpm.samplers.chain_data import ChainData, Given
 from mapdpm.samplers.starts import start
 from mapdpm.search.observed import Observed, observed
 from mapdpm.validation import check_count, check_one_a_point

@@ -14,7 +14,7 @@ from mapdpm.partition_priors import DirichletProcess
 from mapdpm.protocol import Labels, Model, RngVerbs
 from mapdpm.samplers._blocks import shuffle
 from mapdpm.samplers.chain import Chain
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers.chain_data import ChainData
 from mapdpm.state import ClusterState, assign, count_used
 from mapdpm.validation import check_start, in_order_of_appearance
 

@@ -12,8 +12,8 @@ from mapdpm.partition_priors.stick_breaking import StickBreaking, log_labels
 from mapdpm.protocol import Labels, Model, RngVerbs
 from mapdpm.samplers._labels import LABEL_MOVES, Moves, sweep_labels
 from mapdpm.samplers.chain import CLUSTER, POINT, Chain
+from mapdpm.samplers.chain_data import ChainData
 from mapdpm.samplers.concentration import draw_by_slice
-from mapdpm.samplers.given import ChainData
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.samplers.starts import labels_without_order
 from mapdpm.validation import check_count, check_number

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm import diagnostics, point_estimates
+from mapdpm.deprecated import argument
 from mapdpm.files.disk import write_file
 from mapdpm.files.extras import smallest_integers
 from mapdpm.protocol import Labels, Matrix, Vector
@@ -146,13 +147,15 @@ class Trace(NamedTuple):
         """The share of draws in which two points are together, shape (N, N)."""
         return point_estimates.similarity(self._flat())
 
-    def binder_estimate(self, *, n_restarts: int = 4, random_state: Any = 0) -> Labels:
+    def binder_estimate(self, *, n_random_starts: int = 4, random_state: Any = 0, n_restarts: Any = None) -> Labels:
         """The partition of least expected Binder loss that was found, shape (N,): ``point_estimates``."""
-        return point_estimates.binder_estimate(self._flat(), n_restarts=n_restarts, random_state=random_state)
+        n_starts = argument("n_random_starts", n_random_starts, "n_restarts", n_restarts, default=4)
+        return point_estimates.binder_estimate(self._flat(), n_random_starts=n_starts, random_state=random_state)
 
-    def vi_estimate(self, *, n_restarts: int = 4, random_state: Any = 0) -> Labels:
+    def vi_estimate(self, *, n_random_starts: int = 4, random_state: Any = 0, n_restarts: Any = None) -> Labels:
         """The partition of least expected variation of information that was found, shape (N,)."""
-        return point_estimates.vi_estimate(self._flat(), n_restarts=n_restarts, random_state=random_state)
+        n_starts = argument("n_random_starts", n_random_starts, "n_restarts", n_restarts, default=4)
+        return point_estimates.vi_estimate(self._flat(), n_random_starts=n_starts, random_state=random_state)
 
     def n_clusters_posterior(self) -> Vector:
         """The share of draws with K = 0, 1, 2, ... clusters."""

@@ -15,9 +15,9 @@ from mapdpm.rng import seeded
 from mapdpm.search.widths import family_to_fit
 from mapdpm.selection.alternation import empirical_priors, modes_of_alpha
 from mapdpm.selection.folds import Fold, folds_of
+from mapdpm.selection.grid import changed_likelihood, default_alphas, settings_of, split_setting
 from mapdpm.selection.job import Job, Step, StepReporter, with_feature_names
 from mapdpm.selection.result import Selection, simplest
-from mapdpm.selection.settings import changed_likelihood, default_alphas, settings_of, split_setting
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.threads import Threads
 from mapdpm.validation import check_callable, check_choice, check_count

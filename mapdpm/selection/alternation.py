@@ -18,10 +18,10 @@ from mapdpm.partition_priors.concentration_posterior import ConcentrationPosteri
 from mapdpm.search.observed import Observed, observed
 from mapdpm.search.widths import family_to_fit
 from mapdpm.selection import empirical_bayes
+from mapdpm.selection.grid import Setting, split_setting
 from mapdpm.selection.job import Job, with_feature_names
 from mapdpm.selection.path import fit_path
 from mapdpm.selection.result import Selection
-from mapdpm.selection.settings import Setting, split_setting
 
 _MOST_ROUNDS = 100
 _SAME = 1e-12  # relative, of alpha: the tolerance of its mode

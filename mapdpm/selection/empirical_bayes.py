@@ -13,7 +13,7 @@ from mapdpm.protocol import Labels, Vector
 from mapdpm.search.chunks import Frame, sums_of
 from mapdpm.search.observed import Observed, less_anchor
 from mapdpm.search.widths import FITTED
-from mapdpm.selection.settings import Setting, changed_likelihood
+from mapdpm.selection.grid import Setting, changed_likelihood
 from mapdpm.validation import check_number
 
 _UNDETERMINED = (NormalGamma, "a0")  # it trades off against b0: a few clusters do not tell, and here it has no range

@@ -12,8 +12,8 @@ from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.names import MISSING
 from mapdpm.search.fitted_prior import fitted_prior
 from mapdpm.search.widths import family_to_fit
+from mapdpm.selection.grid import Setting, changed_likelihood, split_setting
 from mapdpm.selection.path import fit_path
-from mapdpm.selection.settings import Setting, changed_likelihood, split_setting
 
 
 class Step(NamedTuple):

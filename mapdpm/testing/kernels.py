@@ -13,7 +13,7 @@ from mapdpm import state as states
 from mapdpm.protocol import Likelihood, Matrix, PartitionPriorVerbs, Vector
 from mapdpm.rng import seeded
 from mapdpm.samplers.chain import Adapted, Chain
-from mapdpm.samplers.given import ChainData, Given
+from mapdpm.samplers.chain_data import ChainData, Given
 from mapdpm.testing import exact, laws
 from mapdpm.testing.enumerating_rng import EnumeratingRng, compiled_enumerating_rng
 from mapdpm.testing.enumeration import canonical, partitions

@@ -13,7 +13,7 @@ import pytest
 from compiling import FIRMWARE, SOURCE
 from mapdpm import NormalGamma, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM
 from mapdpm.features import c_pipeline
-from mapdpm.features.c_pipeline import Pipeline, Step
+from mapdpm.features.c_pipeline import CPipeline, Step
 from mapdpm.stream import summaries
 from mapdpm.stream.assessing import assess
 from mapdpm.stream.c_learner import NO_GROUP, Learner
@@ -141,14 +141,14 @@ def test_features_have_the_bits_of_the_chips(dtype):
     """The two pipelines of firmware/conformance.c."""
     crc = 0
     for steps, kind in ((POINTWISE, MISSING), (BLOCKS, DRIFT)):
-        pipeline, of_one = Pipeline.new(dtype, list(steps), D), 0
+        pipeline, of_one = CPipeline.new(dtype, list(steps), D), 0
         for i, (x, _) in enumerate(points(kind), 1):
             for value in pipeline.one(x, -90_000_000_000 + 1_234_567_890 * i) or []:
                 of_one = crc_of_real(of_one, value, dtype)
             if i % SNAPSHOT_EVERY == 0:
                 data = pipeline.write()
                 of_one = zlib.crc32(data[:-4], of_one)
-                pipeline, _ = Pipeline.read(dtype, data)
+                pipeline, _ = CPipeline.read(dtype, data)
         crc = zlib.crc32(struct.pack("<I", of_one), crc)
     assert f"{crc:08x}" == known_crc("features float" if dtype == "float32" else "features double")
 

@@ -22,8 +22,10 @@ import mapdpm
 from mapdpm import backends, cli, selection
 from mapdpm.cli import columns, models, options, progress, tables
 from mapdpm.search.moves import catalogue
-from mapdpm.selection.settings import ALPHA_STARTS
+from mapdpm.selection.grid import ALPHA_STARTS
 from repository import ROOT
+
+OLD_AND_NEW = ("--n-groups", "--merge-to")
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +143,30 @@ def test_every_option_reaches_the_model(folder, points):
     assert {name: getattr(model, name) for name in wanted} == wanted
     assert (model.init, model.backend, model.moves) == ("single", "python", ("regroup", "split"))
     assert model.likelihood_ == mapdpm.NormalKnownVariance.empirical(points)
+
+
+def test_merged_clusters(folder, points, capsys):
+    """Labels and summary are those of the tree; the option's old name gives the same, and warns."""
+    narrow = ("--likelihood", "normal-known-variance", "--prior", "variance=0.1")
+    commands = [["fit", "data.csv", *narrow, option, "2", "--labels", "-"] for option in OLD_AND_NEW]
+    found = []
+    for command in commands:
+        assert cli.main(command) == 0
+        found.append(capsys.readouterr())
+    prior = mapdpm.NormalKnownVariance.empirical(points)._replace(variance=0.1)
+    model = mapdpm.MAPDPM(likelihood=prior).fit(points)
+    assert model.n_clusters_ > 2
+    assert found[1].out.split() == ["label", *map(str, model.merge_tree().labels(2))]
+    assert found[0].out == found[1].out
+    assert "merged     30 20\n" in found[1].err
+    assert "warning" not in found[1].err
+    warning = "warning: --n-groups is now called --merge-to; the old name works for one version more"
+    assert warning in found[0].err
+    assert cli.main([*commands[0], "--quiet"]) == 0
+    assert "--n-groups" not in capsys.readouterr().err + options.parser().format_help()
+    assert_refused(
+        capsys, ["fit", "data.csv", "--merge-to", "9999"], 2, "argument --merge-to: n_groups must be at most"
+    )
 
 
 def test_missing_values(folder, points, capsys):

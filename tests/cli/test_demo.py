@@ -47,7 +47,7 @@ def test_windows_are_seconds_of_one_recording(result):
 
 
 def test_agreement_is_that_of_scikit_learn(result):
-    expected = adjusted_mutual_info_score(result.windows.activities, result.groups)
+    expected = adjusted_mutual_info_score(result.windows.activities, result.merged)
     assert result.ami == pytest.approx(expected, abs=1e-9)
     printed = re.search(r"^mapdpm AMI (0\.\d+)$", demo.report(result), re.MULTILINE)
     assert float(printed[1]) == pytest.approx(expected, abs=5.01e-4)  # three decimals
@@ -55,11 +55,11 @@ def test_agreement_is_that_of_scikit_learn(result):
 
 def test_the_printed_table_is_the_clustering(result):
     lines = demo.report(result).splitlines()
-    top = next(i for i, line in enumerate(lines) if line.startswith("  group  "))
+    top = next(i for i, line in enumerate(lines) if line.startswith(" merged  "))
     names = lines[top].split()[1:]
     rows = [list(map(int, line.split())) for line in lines[top + 1 : top + 5]]
     assert names == sorted({"badminton", "running", "standing", "walking"})
-    assert [sum(row[1:]) for row in rows] == np.bincount(result.groups).tolist()
+    assert [sum(row[1:]) for row in rows] == np.bincount(result.merged).tolist()
     clusters = [row[0] for row in rows for count in row[1:] for _ in range(count)]
     activities = [name for row in rows for name, count in zip(names, row[1:], strict=True) for _ in range(count)]
     assert adjusted_mutual_info_score(activities, clusters) == pytest.approx(result.ami, abs=1e-9)

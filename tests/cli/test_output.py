@@ -107,7 +107,7 @@ def test_a_signal_while_nobody_reads(folder, number, code, unbuffered):
         assert time.monotonic() - sent < 10.0
         printed, said = rows_of(process.stdout.read()), process.stderr.read()
     assert "nobody reads standard output" in said
-    assert "the state stays at its last checkpoint" in said
+    assert "the file stays at its last checkpoint" in said
     kept = mapdpm.load("state.mdpm").n_seen
     assert 500 <= kept <= len(printed) < N
     with started(*argv) as process:

@@ -304,7 +304,10 @@ def begun(folder, capsys):
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        ("--alpha 3", "argument --alpha: state.mdpm was begun with 2.0, got 3.0; leave --alpha out, or begin another"),
+        (
+            "--alpha 3",
+            "argument --alpha: state.mdpm was begun with 2.0, got 3.0; leave --alpha out, or name another file",
+        ),
         ("--max-clusters 3", "argument --max-clusters: state.mdpm was begun with 16, got 3"),
         ("--half-life 3", "argument --half-life: state.mdpm was begun without it, got 3.0"),
         ("--dtype float32", "argument --dtype: state.mdpm was begun with float64, got float32"),
@@ -315,7 +318,7 @@ def begun(folder, capsys):
         ("--prior b0=1", "argument --prior: state.mdpm was begun without it, got b0=1.0"),
     ],
 )
-def test_parameters_of_another_state(begun, capsys, argv, says):
+def test_parameters_of_another_checkpoint(begun, capsys, argv, says):
     said = refused(capsys, 2, "data.csv", "--state", "state.mdpm", "--output", "out.jsonl", *argv.split())
     assert said.startswith(says)
 

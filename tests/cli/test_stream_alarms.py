@@ -355,4 +355,4 @@ def running(broker, *argv, program):
 def test_a_learner_without_surprise_has_no_alarm(folder, capsys):
     OnlineMAPDPM(warmup=50, n_features=2, surprise=False).partial_fit(points()[:100]).save("old.mdpm")
     streamed("data.csv", "--alarm", 1e-4, "--state", "old.mdpm", code=2)
-    assert "the learner of --state knows no surprise; begin another state" in capsys.readouterr().err
+    assert "the learner of --state knows no surprise; name another file for --state" in capsys.readouterr().err

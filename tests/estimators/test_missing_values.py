@@ -123,7 +123,7 @@ def test_groups_and_trees(model, points):
     merged = oracle.log_joint(points, other.labels(model.n_clusters_ - 1), wide.for_data(points), 1.5)
     assert other.losses[0] == pytest.approx(under - merged, rel=1e-8)
     assert len(model.merge_tree("overlap", X=points).losses) == model.n_clusters_ - 1
-    np.testing.assert_array_equal(model.predict(points, groups=2), tree.groups(2)[model.predict(points)])
+    np.testing.assert_array_equal(model.predict(points, merged=2), tree.groups(2)[model.predict(points)])
 
 
 def test_overlap_by_statistics_is_that_of_whole_points():

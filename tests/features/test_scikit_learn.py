@@ -53,8 +53,8 @@ def test_clones_and_parameters():
     assert centre.window == 7
     with pytest.raises(AttributeError):
         _ = centre.n_features_in_
-    chain = Lag(1) | Centre(4)
-    assert chain.set_params(steps=(Lag(3),)).transform(X).shape == (120, 8)
+    pipeline = Lag(1) | Centre(4)
+    assert pipeline.set_params(steps=(Lag(3),)).transform(X).shape == (120, 8)
 
 
 def test_frames_have_names_and_times():

@@ -13,7 +13,18 @@ from hypothesis import strategies as st
 
 import mapdpm
 from mapdpm import features
-from mapdpm.features import RMS, BandEnergy, Centre, Chain, CrestFactor, Difference, Lag, Seasonal, Transformer, Union
+from mapdpm.features import (
+    RMS,
+    BandEnergy,
+    Centre,
+    CrestFactor,
+    Difference,
+    Lag,
+    Pipeline,
+    Seasonal,
+    Transformer,
+    Union,
+)
 from mapdpm.files import container
 from mapdpm.files.errors import ModelFileError
 from mapdpm.validation import NotFittedError
@@ -209,7 +220,7 @@ def test_pieces_and_single_points_and_files_give_the_bits_of_one_call(dtype, cut
         each.reset()
 
 
-def test_a_chain_is_the_composition_and_a_union_the_concatenation():
+def test_a_pipeline_is_the_composition_and_a_union_the_concatenation():
     X, t = signal(90, missing=0.05), times(90)
     a, b, c = Centre(4), Lag(2), RMS(3)
     np.testing.assert_array_equal((a | b).transform_many(X), b.transform_many(a.transform_many(X)))
@@ -217,8 +228,8 @@ def test_a_chain_is_the_composition_and_a_union_the_concatenation():
     parts = np.hstack([a.transform_many(X), b.transform_many(X, t)])
     np.testing.assert_array_equal((Centre(4) + Seasonal("hour", 4.0)).transform_many(X, t), parts)
     rows, places = c.transform_many(X, indices=True)
-    chain = RMS(3) | Seasonal("day")
-    np.testing.assert_array_equal(chain.transform_many(X, t), Seasonal("day").transform_many(rows, t[places]))
+    pipeline = RMS(3) | Seasonal("day")
+    np.testing.assert_array_equal(pipeline.transform_many(X, t), Seasonal("day").transform_many(rows, t[places]))
 
 
 @DTYPES
@@ -246,7 +257,7 @@ def test_the_repr_of_every_transformer_is_its_text():
         assert again.dtype == each.dtype
     assert repr(features.parse("Lag(2) | (Lag(1) | Lag(3))")) == "Lag(n=2) | Lag(n=1) | Lag(n=3)"
     assert repr(features.parse("Lag(2)", "float32")) == "Lag(n=2, dtype='float32')"
-    assert isinstance(features.parse("Lag(1) + Lag(2) | Lag(3)"), Chain)
+    assert isinstance(features.parse("Lag(1) + Lag(2) | Lag(3)"), Pipeline)
     assert isinstance(features.parse("Lag(1) + (Lag(2) | Lag(3))"), Union)
 
 
@@ -294,7 +305,7 @@ def test_a_wrong_text_is_refused(text, says):
         (lambda: BandEnergy(8, [], 8.0), "bands must be 1 to 32 pairs"),
         (lambda: BandEnergy(8, [(0, 4)], 0), "rate must be > 0, in Hz"),
         (lambda: Lag(1) + Lag(1, dtype="float32"), "the same dtype"),
-        (lambda: Chain([]), "at least one"),
+        (lambda: Pipeline([]), "at least one"),
         (lambda: Union([Lag]), "sequence of transformers"),
         (lambda: RMS(4) + RMS(8), "RMS(window=4) gives one in 4"),
     ],
@@ -311,7 +322,7 @@ def test_wrong_points_change_nothing():
     pipeline.transform_many(signal(5), times(5))
     before = pipeline.to_bytes()
     for x, t, says in (
-        ([1.0], 0.0, "x has 1 features, but Chain expects 2"),
+        ([1.0], 0.0, "x has 1 features, but Pipeline expects 2"),
         ([1.0, math.inf], 0.0, "x contains infinity at feature 1"),
         ([1e200, 1.0], 0.0, "x has 1e+200 at feature 0, beyond"),
         ([1.0, 2.0], None, "t is needed"),
@@ -373,7 +384,7 @@ def test_files_are_read_by_load_and_damaged_ones_refused(tmp_path):
     pipeline.transform_many(signal(7))
     pipeline.save(tmp_path / "features.mdpm")
     again = mapdpm.load(tmp_path / "features.mdpm")
-    assert (type(again), repr(again), again.to_bytes()) == (Chain, repr(pipeline), pipeline.to_bytes())
+    assert (type(again), repr(again), again.to_bytes()) == (Pipeline, repr(pipeline), pipeline.to_bytes())
     data = pipeline.to_bytes()
     other = container.with_extras(data, {"features": "Lag(2) | Centre(4)"})
     for wrong, says in (

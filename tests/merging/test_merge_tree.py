@@ -127,10 +127,13 @@ def test_labels_are_groups_of_points():
     labels, groups = tree.labels(3), tree.groups(3)
     assert np.all(labels[:3] == -1)
     np.testing.assert_array_equal(labels[3:], groups[model.labels_[3:]])
-    np.testing.assert_array_equal(model.predict(X, groups=groups), groups[model.predict(X)])
-    np.testing.assert_array_equal(model.predict(X, groups=3), groups[model.predict(X)])
+    np.testing.assert_array_equal(model.predict(X, merged=groups), groups[model.predict(X)])
+    np.testing.assert_array_equal(model.predict(X, merged=3), groups[model.predict(X)])
     far = np.array([[1e3, 1e3]])
-    assert model.predict(far, novelty=True, groups=3).tolist() == [-1]
+    assert model.predict(far, novelty=True, merged=3).tolist() == [-1]
+    with pytest.warns(DeprecationWarning, match="groups= is now called merged=") as seen:
+        np.testing.assert_array_equal(model.predict(X, groups=3), groups[model.predict(X)])
+    assert [each.filename for each in seen] == [__file__]
 
 
 def test_the_largest_gap_suggests_the_number_of_groups():
@@ -264,7 +267,7 @@ def test_arguments_are_checked():
     with pytest.raises(ValueError, match="prior is for criterion='log-joint'"):
         model.merge_tree("overlap", prior=NormalGamma.empirical(X))
     with pytest.raises(ValueError, match=f"an integer >= 0 for each of the {K} clusters"):
-        model.predict(X, groups=[0, 1])
+        model.predict(X, merged=[0, 1])
     with pytest.raises(ValueError, match="X is for criterion='overlap'"):
         model.merge_tree(X=X)
     with pytest.raises(ValueError, match="got -1 for all points"):

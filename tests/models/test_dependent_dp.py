@@ -6,12 +6,11 @@ import pytest
 from mapdpm import DependentDP, DriftingNormal
 from mapdpm.diagnostics import association_variance, correspondence
 from mapdpm.metrics import adjusted_mutual_info
-from mapdpm.models import slices_mode
-from mapdpm.models.slices_mode import climbed
+from mapdpm.models import dependent_dp_mode
+from mapdpm.models.dependent_dp_mode import climbed
 from mapdpm.rng import seeded
-from mapdpm.samplers import DependentDP as Sampler
-from mapdpm.samplers import Given, StickBreaking, sample
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers import DependentDPGibbs, Given, StickBreaking, sample
+from mapdpm.samplers.chain_data import ChainData
 from tests.oracle import drift as oracle
 
 STARTS = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 5.0]])
@@ -49,7 +48,7 @@ def test_log_joint_rises_to_that_of_the_labels(fitted):
     assert np.all(np.diff(fitted.history_) > 0.0)
     assert fitted.log_joint_ == fitted.history_[-1] > fitted.trace_.best_log_joint
     assert fitted.converged_
-    sampler = Sampler()
+    sampler = DependentDPGibbs()
     given = sampler.check_given(Given(times=times), len(X))
     chain = sampler.chain(ChainData(sampler.observe(X).likelihood, X, given), fitted.labels_, seeded(0))
     chain.labels_of_slots[chain.state.labels] = fitted.explicit_labels_[fitted.labels_]
@@ -60,13 +59,13 @@ def test_gains_of_merges_are_those_of_the_joint():
     """Each move, made on its own: log_joint changes by what it says. Known covariances: the oracle's change, too."""
     X, times, _ = drifting(3, 12)
     family = DriftingNormal([0.0, 0.0], 4.0, 0.1, psi0=0.3)
-    sampler = Sampler(1.0, likelihood=family)
+    sampler = DependentDPGibbs(1.0, likelihood=family)
     given = sampler.check_given(Given(times=times), len(X))
     chain = sampler.chain(ChainData(sampler.observe(X).likelihood, X, given), "random", seeded(0))
     before, labels = chain.log_joint(), chain.labels_of_slots[chain.state.labels]
     n = labels.max() + 2
     ends = np.ones(n), np.append(np.ones(n - 1), 0.0)
-    found = slices_mode.moves(chain)
+    found = dependent_dp_mode.moves(chain)
     assert len(found) > 10
     for move in found[:: len(found) // 10]:
         here = move.here[np.searchsorted(np.unique(times), times)]
@@ -77,7 +76,7 @@ def test_gains_of_merges_are_those_of_the_joint():
 
 def test_a_climb_from_bad_labels_never_falls():
     X, times, _ = drifting(3, 20)
-    sampler = Sampler(1.0)
+    sampler = DependentDPGibbs(1.0)
     given = sampler.check_given(Given(times=times), len(X))
     data = ChainData(sampler.observe(X).likelihood, X, given)
     for seed in range(3):
@@ -130,13 +129,13 @@ def test_parameters_and_refusals(fitted):
 
 def test_runs_that_agree_have_no_variance():
     X, times, _ = drifting(2, 10)
-    traces = [sample(X, Sampler(1.0), times=times, draws=20, random_state=seed) for seed in (0, 0, 1)]
+    traces = [sample(X, DependentDPGibbs(1.0), times=times, draws=20, random_state=seed) for seed in (0, 0, 1)]
     assert association_variance(traces[:2]).max() == 0.0
     assert association_variance(traces).max() > 0.0
     for one in (traces[:1], traces[0]):
         with pytest.raises(ValueError, match="give a list of 2 or more traces, got 1"):
             association_variance(one)
-    other = sample(X[:10], Sampler(1.0), times=times[:10], draws=2, random_state=0)
+    other = sample(X[:10], DependentDPGibbs(1.0), times=times[:10], draws=2, random_state=0)
     with pytest.raises(ValueError, match="traces of 10 and 20 points"):
         association_variance([other, traces[0]])
 

@@ -166,7 +166,15 @@ def test_estimates_see_through_noise(estimate):
     assert np.array_equal(estimate(z), truth)
     names = np.array([rng.permutation(9)[:4] for _ in range(60)])
     assert np.array_equal(estimate(np.take_along_axis(names, z, axis=1)), truth)
-    assert np.array_equal(estimate(z, n_restarts=0), truth)
+    assert np.array_equal(estimate(z, n_random_starts=0), truth)
+
+
+def test_random_starts_by_their_old_name():
+    with pytest.warns(DeprecationWarning, match="n_restarts= is now called n_random_starts=") as seen:
+        assert vi_estimate([[0, 1]], n_restarts=0).tolist() == [0, 1]
+    assert [each.filename for each in seen] == [__file__]
+    with pytest.raises(ValueError, match="give n_random_starts and not its old name"):
+        binder_estimate([[0, 1]], n_random_starts=2, n_restarts=0)
 
 
 @pytest.mark.parametrize("measure", [Measure.binder, Measure.vi])
@@ -193,7 +201,7 @@ def test_many_points_need_no_matrix():
     labels = np.arange(30_000) // 3000
     for loss, estimate, _ in KINDS:
         assert loss(np.arange(30_000), [labels]) > 0.0
-        assert np.array_equal(estimate([labels], n_restarts=0), labels)
+        assert np.array_equal(estimate([labels], n_random_starts=0), labels)
     with pytest.raises(ValueError, match=r"similarity of 30000 points takes 14.4 GB, more than 8 GB.*binder_estimate"):
         similarity([labels])
 
@@ -202,7 +210,7 @@ def test_memory_of_the_search_is_bounded(monkeypatch):
     # 4 bytes for each pair of a cluster of the draws, ten, and one of the candidate: ten, and some to be opened.
     monkeypatch.setattr(local_search, "_MOST_BYTES", 400.0)
     with pytest.raises(ValueError, match=r"12 clusters and 10 in the draws would take 0.0 GB.*take fewer draws"):
-        vi_estimate([np.arange(10)], n_restarts=0)
+        vi_estimate([np.arange(10)], n_random_starts=0)
 
 
 def test_posterior_of_the_number_of_clusters():
@@ -221,7 +229,7 @@ def test_posterior_of_the_number_of_clusters():
         (lambda: binder_estimate([[0, 1]], [-1.0]), "finite and >= 0, and not all 0, got -1.0 to -1.0"),
         (lambda: vi_estimate([[0, 1]], [0.0]), "not all 0, got 0.0 to 0.0"),
         (lambda: vi_estimate([[0, 1]], [math.nan]), "weights must be finite"),
-        (lambda: vi_estimate([[0, 1]], n_restarts=-1), "n_restarts must be an integer >= 0, got -1"),
+        (lambda: vi_estimate([[0, 1]], n_random_starts=-1), "n_random_starts must be an integer >= 0, got -1"),
         (lambda: vi_estimate([[0, 1]], random_state="x"), "random_state must be None"),
         (lambda: n_clusters_posterior([]), "got nothing|got dtype float64"),
         (lambda: n_clusters_posterior([1, -2]), "integers >= 0, at least one, got -2"),

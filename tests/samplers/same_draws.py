@@ -8,7 +8,7 @@ import pytest
 from mapdpm import state as states
 from mapdpm.rng import seeded
 from mapdpm.samplers import Given, sample
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers.chain_data import ChainData
 from mapdpm.testing import kernels
 
 

@@ -9,7 +9,7 @@ import pytest
 from mapdpm import NormalGamma, NormalKnownVariance
 from mapdpm.likelihoods._template_nonconjugate import LaplaceData
 from mapdpm.samplers import ChineseRestaurantFranchise, DirectAssignment, GammaPrior, Info, _seating, sample
-from mapdpm.samplers import _franchise_given as given_module
+from mapdpm.samplers import _franchise_given_parameters as given_module
 from mapdpm.samplers import chinese_restaurant_franchise as module
 from mapdpm.samplers._whole_tables import OfTables
 from mapdpm.samplers._with_parameters import Counted

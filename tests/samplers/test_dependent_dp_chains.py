@@ -7,8 +7,8 @@ import pytest
 
 from mapdpm.likelihoods.drifting_normal import DriftingNormal
 from mapdpm.rng import seeded
-from mapdpm.samplers import DependentDP, Given, Trace, sample
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers import DependentDPGibbs, Given, Trace, sample
+from mapdpm.samplers.chain_data import ChainData
 from mapdpm.testing import kernels
 from mapdpm.validation import in_order_of_appearance
 from tests.drifting import FULL, drifting_points, plain
@@ -63,7 +63,7 @@ def test_a_start_that_sticks_allow():
 @pytest.mark.complete
 def test_compiled_and_plain_draw_the_same():
     X, times = drifting_points(24)
-    sampler = DependentDP(1.0, likelihood=FULL)
+    sampler = DependentDPGibbs(1.0, likelihood=FULL)
     given = sampler.check_given(Given(times=times), len(X))
     plain, rngs = kernels.uncompiled(sampler), (seeded(3), seeded(3))
     data = ChainData(sampler.observe(X).likelihood, X, given)
@@ -82,7 +82,11 @@ def test_chains_go_on(tmp_path):
     whole = sample(X, sampler, draws=8, **options)
     trace = sample(X, sampler, draws=5, **options)
     trace.save(tmp_path / "draws.npz")
-    assert_same(sample(X, sampler, draws=3, times=times, resume=Trace.load(tmp_path / "draws.npz")), whole)
+    loaded = Trace.load(tmp_path / "draws.npz")
+    assert_same(sample(X, sampler, draws=3, times=times, resume=loaded), whole)
+    old = loaded._replace(sampler=loaded.sampler.replace("DependentDPGibbs", "DependentDP"))  # as 0.2.0 wrote it
+    assert old.sampler.startswith("DependentDP(")
+    assert_same(sample(X, sampler, draws=3, times=times, resume=old), whole)
     names, z = whole.extra["labels"][0], whole.partitions[0]
     np.testing.assert_array_equal([in_order_of_appearance(labels) for labels in names], z)
 
@@ -102,14 +106,14 @@ def test_refusals():
         ({"times": times[:-1]}, r"times must have one entry a point, shape \(60,\)"),
         ({"times": np.full(60, np.nan)}, "times must be finite, got nan at point 0"),
         ({"times": ["a"] * 60}, "times must be numbers or dates"),
-        ({"times": times, "groups": times}, "DependentDP knows no groups"),
+        ({"times": times, "groups": times}, "DependentDPGibbs knows no groups"),
     ):
         with pytest.raises(ValueError, match=message):
-            sample(X, DependentDP(1.0), draws=1, **options)
+            sample(X, DependentDPGibbs(1.0), draws=1, **options)
     # Porteous2006 section 6 with b = 0.5: no covariance, as b must be about a or more.
     paper = DriftingNormal([0.5, 0.5], 1.0, 0.005, nugget=-0.5, nu0=3.0, psi0=0.01)
     with pytest.raises(ValueError, match=r"not positive definite, its least eigenvalue is -0\.5"):
-        sample(X, DependentDP(1.0, likelihood=paper), times=times, draws=1)
+        sample(X, DependentDPGibbs(1.0, likelihood=paper), times=times, draws=1)
     for options, message in (
         ({"likelihood": 3}, "likelihood must be a DriftingNormal"),
         ({"label_moves": None}, "label_moves must be a sequence of 'slice', 'interval', 'all', got None"),
@@ -118,7 +122,7 @@ def test_refusals():
         ({"alpha": 1.0, "a": 1.0, "b": 1.0}, "three ways"),
     ):
         with pytest.raises(ValueError, match=message):
-            DependentDP(**options)
+            DependentDPGibbs(**options)
     for options, message in (
         ({"power": 2.5}, r"power must be in \(0, 2\]"),
         ({"rate": -1.0}, "rate must be >= 0"),

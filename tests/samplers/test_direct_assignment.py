@@ -9,7 +9,7 @@ from scipy import stats
 
 from mapdpm import NormalGamma, NormalKnownVariance
 from mapdpm.rng import seeded
-from mapdpm.samplers import DirectAssignment, GammaPrior, Given, _restaurants, grouped, sample, shares
+from mapdpm.samplers import DirectAssignment, GammaPrior, Given, _restaurants, grouped_sampler, sample, sharing_sampler
 from mapdpm.samplers import direct_assignment as module
 from mapdpm.testing.quadrature import QuadratureRng
 from tests.families import FAMILIES, example
@@ -100,8 +100,10 @@ def test_trees(groups):
 @pytest.mark.parametrize("i", [0, 2])
 def test_a_tree_of_two_sections(i, monkeypatch):
     """One label at a time: sections with two documents and with one. With two nodes the error is 9e-4."""
-    right = grouped.GroupedChain.restaurants
-    monkeypatch.setattr(grouped.GroupedChain, "restaurants", lambda chain: right(chain)._replace(points=np.array([i])))
+    right = grouped_sampler.GroupedChain.restaurants
+    monkeypatch.setattr(
+        grouped_sampler.GroupedChain, "restaurants", lambda chain: right(chain)._replace(points=np.array([i]))
+    )
     assert lag_of([[0, 0], [0, 1], [1, 0]], n_nodes=3) < FAULT / 4
 
 
@@ -156,13 +158,13 @@ def test_faults_of_tables_show(monkeypatch):
 
 @pytest.mark.parametrize("field", ["concentrations", "root_concentration"])
 def test_a_concentration_dropped_shows(field, monkeypatch):
-    right = grouped.GroupedChain.restaurants
+    right = grouped_sampler.GroupedChain.restaurants
 
     def dropped(chain):
         found = right(chain)
         return found._replace(**{field: getattr(found, field) * 0.0 + 1.0})
 
-    monkeypatch.setattr(grouped.GroupedChain, "restaurants", dropped)
+    monkeypatch.setattr(grouped_sampler.GroupedChain, "restaurants", dropped)
     assert lag_of([0, 0, 1]) > FAULT
 
 
@@ -192,12 +194,12 @@ def p_value(prior, logs):
 @pytest.mark.parametrize("prior", [GammaPrior(2.0, 1.0), GammaPrior(0.1, 0.1), GammaPrior(5.0, 0.1)])
 def test_alpha_of_groups_keeps_its_distribution(prior):
     """Joint draws of alpha and tables, then a step: alpha still has its prior. A false alarm has odds of 1e-5."""
-    assert p_value(prior, drawn_after_a_step(prior, [3, 7, 1, 12], shares.draw_alpha_of_groups)) > 1e-5
+    assert p_value(prior, drawn_after_a_step(prior, [3, 7, 1, 12], sharing_sampler.draw_alpha_of_groups)) > 1e-5
 
 
 def test_faults_of_alpha_show():
     def one_less(alpha, sizes, n_tables, prior, rng):
-        return shares.draw_alpha_of_groups(alpha, sizes, n_tables - 1, prior, rng)
+        return sharing_sampler.draw_alpha_of_groups(alpha, sizes, n_tables - 1, prior, rng)
 
     prior = GammaPrior(2.0, 1.0)
     assert p_value(prior, drawn_after_a_step(prior, [3, 7, 1, 12], one_less)) < 1e-8
@@ -206,7 +208,7 @@ def test_faults_of_alpha_show():
 def test_tiny_shapes_stay_above_zero():
     """A shape of .1 with groups of one point: the posterior is the prior, and 2,000 draws go down to exp(-80)."""
     prior = GammaPrior(0.1, 0.1)
-    logs = drawn_after_a_step(prior, [1, 1], shares.draw_alpha_of_groups, 2000)
+    logs = drawn_after_a_step(prior, [1, 1], sharing_sampler.draw_alpha_of_groups, 2000)
     assert np.all(np.isfinite(logs))
     assert logs.min() < -50.0
     assert p_value(prior, logs) > 1e-5

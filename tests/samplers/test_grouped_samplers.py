@@ -10,7 +10,7 @@ from scipy import stats
 from mapdpm import NormalGamma, diagnostics
 from mapdpm.rng import seeded
 from mapdpm.samplers import ChineseRestaurantFranchise, DirectAssignment, Given, sample
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers.chain_data import ChainData
 from repository import ROOT
 from tests.marks import complete_but
 from tests.oracle.franchise import stirling

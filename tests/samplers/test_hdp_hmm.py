@@ -9,9 +9,9 @@ import pytest
 
 from mapdpm.backends import states
 from mapdpm.rng import seeded
-from mapdpm.samplers import Given, HDPHMMBeam, HDPHMMDirectAssignment, _beam, _states
-from mapdpm.samplers import sequences as module
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers import Given, HDPHMMBeam, HDPHMMDirectAssignment, _beam, _transitions
+from mapdpm.samplers import sequence_sampler as module
+from mapdpm.samplers.chain_data import ChainData
 from mapdpm.testing import kernels
 from mapdpm.testing.enumerating_rng import EnumeratingRng
 from mapdpm.testing.enumeration import canonical
@@ -166,14 +166,14 @@ def test_tables_of_kappa_show(monkeypatch):
 
 
 def test_a_rest_that_stays_whole_shows(monkeypatch):
-    right = _states.open_slot
+    right = _transitions.open_slot
 
     def fault(tree, j, k, rng):
         rest = tree.weights[:, -1].copy()
         right(tree, j, k, rng)
         tree.weights[:, -1] = rest
 
-    monkeypatch.setattr(_states, "open_slot", fault)
+    monkeypatch.setattr(_transitions, "open_slot", fault)
     assert lag_of([0, 0, 0], 0.0, 2) > FAULT
 
 
@@ -197,7 +197,7 @@ def test_faults_of_own_machines_show(fault, monkeypatch):
         right = module.SequenceChain.machines
         monkeypatch.setattr(module.SequenceChain, "machines", lambda chain: fault(right, chain))
     else:
-        draws = functools.partial(fault, _states.draw_state_tables)
+        draws = functools.partial(fault, _transitions.draw_state_tables)
         monkeypatch.setattr(HDPHMMDirectAssignment, "_draw_tables", staticmethod(draws))
     assert lag_of([0, 0], 0.0, 2, "own") > FAULT
 

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 from mapdpm import NormalKnownVariance
 from mapdpm.rng import seeded
 from mapdpm.samplers import GammaPrior, Given, HDPHMMBeam, HDPHMMDirectAssignment, sample
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers.chain_data import ChainData
 from tests.marks import complete_but
 from tests.oracle import franchise, hdp_hmm
 from tests.samplers.same_draws import assert_compiled_is_plain, assert_resumes

@@ -17,7 +17,7 @@ from mapdpm.samplers import (
     NonconjugateGibbs,
     NonconjugateSplitMerge,
     NonconjugateSubClusterSplits,
-    _launch_given,
+    _launch_given_parameters,
     _map_reduce,
     nonconjugate_gibbs,
     nonconjugate_split_merge,
@@ -142,11 +142,11 @@ def test_sweeps_keep_the_posterior():
 
 
 def without_the_opposite(monkeypatch):
-    monkeypatch.setattr(_launch_given, "log_half_sum", lambda first, second: first - np.log(2.0))
+    monkeypatch.setattr(_launch_given_parameters, "log_half_sum", lambda first, second: first - np.log(2.0))
 
 
 def without_the_choice_of_clusters(monkeypatch):
-    monkeypatch.setattr(_launch_given, "log", lambda x: 0.0)
+    monkeypatch.setattr(_launch_given_parameters, "log", lambda x: 0.0)
 
 
 def with_a_wrong_density(monkeypatch):

@@ -25,7 +25,7 @@ from mapdpm.samplers import (
     UncollapsedGibbs,
     sample,
 )
-from mapdpm.samplers.integrated import LEAST_SHAPE, IntegratedAlpha
+from mapdpm.samplers.integrated_alpha import LEAST_SHAPE, IntegratedAlpha
 from mapdpm.testing import exact, kernels
 
 FALSE_ALARM = 1e-5

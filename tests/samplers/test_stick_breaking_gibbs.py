@@ -9,7 +9,7 @@ from mapdpm.partition_priors.stick_breaking import mean_shares_given
 from mapdpm.rng import seeded
 from mapdpm.samplers import StickBreakingGibbs, _labels
 from mapdpm.samplers._labels import Occupied, in_order, move_labels
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers.chain_data import ChainData
 from mapdpm.testing import exact, kernels
 from mapdpm.testing.enumeration import labellings
 from tests.families import FAMILIES

@@ -17,7 +17,7 @@ from mapdpm.samplers import _sub_clusters as sub_clusters
 from mapdpm.samplers._neighbours import connected, group_with_neighbours
 from mapdpm.samplers._restricted_sweep import Candidates, Points, choose_labels
 from mapdpm.samplers.chain import Adapted
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers.chain_data import ChainData
 from mapdpm.testing import exact, kernels, laws
 from mapdpm.testing.enumeration import partitions
 from tests.families import FAMILIES, example

@@ -15,7 +15,7 @@ from mapdpm.samplers import (
     Given,
     sample,
 )
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers.chain_data import ChainData
 from tests.marks import complete_but
 from tests.samplers.same_draws import assert_resumes
 

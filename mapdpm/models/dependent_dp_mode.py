@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mapdpm.likelihoods._drift_marginal import joined
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.rng import Climbing, Rng
-from mapdpm.samplers.dependent_dp import DependentChain, DependentDP
+from mapdpm.samplers.dependent_dp_gibbs import DependentChain, DependentDPGibbs
 
 _LEAST_GAIN = 1e-6  # nats
 _SETTLING = 5  # rounds of the modes of means and of covariances
@@ -29,7 +29,7 @@ class Move(NamedTuple):
     """(T,): the slices of the points."""
 
 
-def climbed(sampler: DependentDP, chain: DependentChain, max_sweeps: int, rng: Rng) -> tuple[Vector, bool]:
+def climbed(sampler: DependentDPGibbs, chain: DependentChain, max_sweeps: int, rng: Rng) -> tuple[Vector, bool]:
     """Climb from the labels of ``chain``: the values of log p(x, Z), and whether nothing gains any more.
 
     A round is a sweep of single points with exchanges of labels, and merges. Nothing opens a cluster, and one that
@@ -49,13 +49,13 @@ def climbed(sampler: DependentDP, chain: DependentChain, max_sweeps: int, rng: R
     return np.array(history), idle == _IDLE
 
 
-def settle(sampler: DependentDP, chain: DependentChain, climbing: Any) -> None:
+def settle(sampler: DependentDPGibbs, chain: DependentChain, climbing: Any) -> None:
     """Set parameters to a mode given labels."""
     for _ in range(_SETTLING):
         sampler.redraw_parameters(chain, climbing, at_mode=True)
 
 
-def sweep(sampler: DependentDP, chain: DependentChain, climbing: Any, history: list[float]) -> None:
+def sweep(sampler: DependentDPGibbs, chain: DependentChain, climbing: Any, history: list[float]) -> None:
     """Each point joins its best cluster, given parameters at their modes; undone unless log p(x, Z) rises."""
     chain.refresh()
     before = chain.saved()

@@ -1,4 +1,4 @@
-"""The franchise given the parameters of dishes: Teh2004 (32) to (35), for families with and without conjugacy."""
+"""Kernels of the franchise given the parameters of dishes: Teh2004 (32) to (35), with and without conjugacy."""
 
 from __future__ import annotations
 

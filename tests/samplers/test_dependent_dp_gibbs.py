@@ -8,8 +8,8 @@ import pytest
 from mapdpm.likelihoods import _drift
 from mapdpm.partition_priors.stick_breaking import mean_shares_given
 from mapdpm.rng import seeded
-from mapdpm.samplers import DependentDP, Given, _slices
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers import DependentDPGibbs, Given, _time_slices
+from mapdpm.samplers.chain_data import ChainData
 from mapdpm.testing import exact, kernels, rank_tests
 from mapdpm.testing.enumeration import labellings
 from mapdpm.testing.quadrature import QuadratureRng
@@ -33,7 +33,7 @@ class Piece:
     def __init__(self, times, n_nodes, sticks=None):
         sticks = STICKS if sticks is None else sticks
         self.times, n = np.array(times), len(times)
-        self.sampler = kernels.uncompiled(DependentDP(likelihood=KNOWN, **sticks))
+        self.sampler = kernels.uncompiled(DependentDPGibbs(likelihood=KNOWN, **sticks))
         self.states = labellings(n, len(sticks["a"]))
         given = self.sampler.check_given(Given(times=self.times), n)
         self.chain = self.sampler.chain(
@@ -50,7 +50,7 @@ class Piece:
         chain, z = self.chain, np.array(z)
         chain.become(in_order_of_appearance(z))
         chain.labels_of_slots[chain.state.labels] = z
-        chain.reserve(_slices.MOST_OPENED)
+        chain.reserve(_time_slices.MOST_OPENED)
         self.sampler.redraw_parameters(chain, rng)
 
     def broken_by(self, part):
@@ -66,12 +66,12 @@ class Piece:
 
 def redraw_last(chain, rng):
     """The label of the last point."""
-    _slices.sweep_slices(chain.model, chain.state, chain.slices, np.zeros(3), chain.n_points - 1, rng)
+    _time_slices.sweep_slices(chain.model, chain.state, chain.slices, np.zeros(3), chain.n_points - 1, rng)
 
 
 def redraw_all(chain, rng):
     """All labels: a later point sees the parameters of a label that an earlier one has opened."""
-    _slices.sweep_slices(chain.model, chain.state, chain.slices, np.zeros(3), 0, rng)
+    _time_slices.sweep_slices(chain.model, chain.state, chain.slices, np.zeros(3), 0, rng)
 
 
 def exchange(kind):
@@ -79,9 +79,9 @@ def exchange(kind):
 
     def part(chain, rng):
         slices, K = chain.slices, chain.n_clusters
-        occupied = _slices.arrays_for(chain.state.capacity)
-        _slices.in_order(chain.state, slices.labels, occupied)
-        _slices.exchange(chain.model, chain.state, slices, occupied, K, kind, rng)
+        occupied = _time_slices.arrays_for(chain.state.capacity)
+        _time_slices.in_order(chain.state, slices.labels, occupied)
+        _time_slices.exchange(chain.model, chain.state, slices, occupied, K, kind, rng)
 
     return part
 
@@ -147,7 +147,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", complete_but(list(FAULTS)[:2], FAULTS))
 def test_faults_are_noticed(monkeypatch, fault):
     name, broken, part = FAULTS[fault]
-    monkeypatch.setattr(_slices, name, broken)
+    monkeypatch.setattr(_time_slices, name, broken)
     off = Piece(ORDERS["two points"], 4).broken_by(part)
     print(f"{fault}: {off:.1e}")
     assert off > ERROR_SEEN
@@ -165,7 +165,7 @@ def test_a_new_cluster_without_the_spread_of_means_is_noticed():
 
 @pytest.mark.complete
 def test_parameters_of_a_new_cluster_that_are_not_drawn_are_noticed(monkeypatch):
-    monkeypatch.setattr(_slices, "draw_given_point", lambda *_: None)
+    monkeypatch.setattr(_time_slices, "draw_given_point", lambda *_: None)
     assert Piece(ORDERS["two points"], 4).broken_by(redraw_all) > ERROR_SEEN
 
 
@@ -202,14 +202,14 @@ def log_joint_given_parameters(chain, X, times):
 def ratios_of_exchanges():
     """Pairs: the ratio by which an exchange is accepted, and by how much it changes the log joint with parameters."""
     X, times = drifting_points()
-    sampler = kernels.uncompiled(DependentDP(a=2.0, b=2.0, likelihood=FULL))
+    sampler = kernels.uncompiled(DependentDPGibbs(a=2.0, b=2.0, likelihood=FULL))
     given = sampler.check_given(Given(times=times), len(X))
     chain = sampler.chain(ChainData(sampler.observe(X).likelihood, X, given), "random", seeded(2))
     found = []
     for seed, kind in itertools.product(range(12), range(3)):
         rng, before = AcceptingRng(seed), log_joint_given_parameters(chain, X, times)
         used = set(chain.labels_of_slots[chain.state.labels])
-        chain.reserve(_slices.MOST_OPENED)
+        chain.reserve(_time_slices.MOST_OPENED)
         exchange(kind)(chain, rng)
         after = set(chain.labels_of_slots[chain.state.labels])
         # A label without points is not in the joint.
@@ -229,7 +229,7 @@ def test_covariances_that_stay_behind_are_noticed(monkeypatch):
         both = slices.parameters[[a, b], first : last + 1, 1:3]
         slices.parameters[[b, a], first : last + 1, 1:3] = both
 
-    monkeypatch.setattr(_slices, "exchange_parameters", means_only)
+    monkeypatch.setattr(_time_slices, "exchange_parameters", means_only)
     found = ratios_of_exchanges()
     assert np.abs(found[:, 0] - found[:, 1]).max() > 1.0
 
@@ -238,7 +238,7 @@ def joint_draw(rng):
     """A chain at labels, parameters and points that are all drawn from the model: five points in two slices."""
     generator, n = rng.generator, 5
     times = np.array([0.0, 0.0, 1.0, 1.0, 1.0])
-    sampler = DependentDP(1.0, likelihood=FULL)
+    sampler = DependentDPGibbs(1.0, likelihood=FULL)
     given = sampler.check_given(Given(times=times), n)
     chain = sampler.chain(
         ChainData(sampler.observe(np.zeros((n, 2))).likelihood, np.zeros((n, 2)), given), "single", rng
@@ -271,7 +271,7 @@ def statistics(chain):
 @pytest.mark.slow
 def test_steps_keep_the_joint_of_model_and_points():
     """The whole sampler, with covariances that are drawn (Gandy and Scott 2020)."""
-    sampler = DependentDP(1.0, likelihood=FULL)
+    sampler = DependentDPGibbs(1.0, likelihood=FULL)
     p = rank_tests.two_sample(joint_draw, sampler.step, statistics, random_state=5)
     print(f"p = {p:.3f}")
     assert p > 1e-5
@@ -280,10 +280,10 @@ def test_steps_keep_the_joint_of_model_and_points():
 @pytest.mark.slow
 def test_the_joint_test_notices_faults(monkeypatch):
     """Covariances of new clusters from the prior, as if the point that opened them were not known."""
-    sampler = kernels.uncompiled(DependentDP(1.0, likelihood=FULL))
+    sampler = kernels.uncompiled(DependentDPGibbs(1.0, likelihood=FULL))
 
     def without_the_point(drift, t, x, parameters, rng):
         _drift.draw_prior(drift, parameters, rng)
 
-    monkeypatch.setattr(_slices, "draw_given_point", without_the_point)
+    monkeypatch.setattr(_time_slices, "draw_given_point", without_the_point)
     assert rank_tests.two_sample(joint_draw, sampler.step, statistics, steps=1, random_state=5) < 1e-5

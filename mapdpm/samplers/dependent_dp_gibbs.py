@@ -15,10 +15,10 @@ from mapdpm.likelihoods._drift_marginal import log_marginal_of_path
 from mapdpm.likelihoods.drifting_normal import DriftingNormal
 from mapdpm.partition_priors.stick_breaking import StickBreaking
 from mapdpm.protocol import Labels, Likelihood, Matrix, RngVerbs, Vector
-from mapdpm.samplers._slices import INTERVALS, MOST_OPENED, Slices, add_points, redraw_parameters, sweep_slices
+from mapdpm.samplers._time_slices import INTERVALS, MOST_OPENED, Slices, add_points, redraw_parameters, sweep_slices
 from mapdpm.samplers._with_parameters import PARAMETERS, Counted
 from mapdpm.samplers.chain import CLUSTER, Chain
-from mapdpm.samplers.given import ChainData, Given
+from mapdpm.samplers.chain_data import ChainData, Given
 from mapdpm.samplers.sampler import Info
 from mapdpm.samplers.stick_breaking_gibbs import (
     LabelledChain,
@@ -130,7 +130,7 @@ class DependentChain(LabelledChain):
         return own[name] if name in own else super().dims_of(name, ndim)
 
 
-class DependentDP(StickBreakingGibbs):
+class DependentDPGibbs(StickBreakingGibbs):
     r"""Gibbs sampling of mixtures in time slices whose clusters drift: a dependent Dirichlet process (Porteous2006 5).
 
     Points at one time are a slice. Each slice has stick-breaking shares of its own, with the same a and b; label i has
@@ -176,7 +176,7 @@ class DependentDP(StickBreakingGibbs):
     >>> rng = np.random.default_rng(0)
     >>> times = np.repeat(np.arange(4), 20)
     >>> X = rng.normal(0.0, 0.1, (80, 1)) + rng.integers(0, 2, (80, 1)) + 0.1 * times[:, None]
-    >>> trace = sample(X, DependentDP(1.0), times=times, draws=20, burn_in=20, random_state=0)
+    >>> trace = sample(X, DependentDPGibbs(1.0), times=times, draws=20, burn_in=20, random_state=0)
     >>> trace.extra["labels"].shape
     (1, 20, 80)
     """

@@ -1,4 +1,4 @@
-"""The conditions of a chain: the points under a family, and groups, sequences or times if they are given."""
+"""The points of a chain under a family, and what is given besides: groups, sequences or times."""
 
 from __future__ import annotations
 

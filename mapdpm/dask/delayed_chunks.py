@@ -29,31 +29,31 @@ class Recipe(NamedTuple):
         return dask.get(self.graph, self.key)
 
 
-def blocks_of(X: Any, sample_weight: Any = None) -> list[Any]:
+def chunks_of(X: Any, sample_weight: Any = None) -> list[Any]:
     """``X`` in chunks, each with its weights (None without ``sample_weight``): as recipes, or delayed."""
     return _recipes(_delayed_pairs(X, sample_weight))
 
 
-def _recipes(blocks: list[Any]) -> list[Any]:
-    """``blocks`` as recipes; as they are if some are on workers already, or share tasks, which are then run once."""
-    graphs = [cull(dict(block.dask), [block.key])[0] for block in blocks]
-    if len(set().union(*graphs)) < sum(map(len, graphs)) or any(map(_is_on_a_worker, blocks)):
-        return blocks
-    return [Recipe(graph, block.key) for graph, block in zip(graphs, blocks, strict=True)]
+def _recipes(chunks: list[Any]) -> list[Any]:
+    """``chunks`` as recipes; as they are if some are on workers already, or share tasks, which are then run once."""
+    graphs = [cull(dict(chunk.dask), [chunk.key])[0] for chunk in chunks]
+    if len(set().union(*graphs)) < sum(map(len, graphs)) or any(map(_is_on_a_worker, chunks)):
+        return chunks
+    return [Recipe(graph, chunk.key) for graph, chunk in zip(graphs, chunks, strict=True)]
 
 
-def _is_on_a_worker(block: Any) -> bool:
+def _is_on_a_worker(chunk: Any) -> bool:
     try:
         from distributed.client import futures_of  # noqa: PLC0415  (one of the two packages may do)
     except ImportError:
         return False
-    return bool(futures_of(block))
+    return bool(futures_of(chunk))
 
 
 def _delayed_pairs(X: Any, sample_weight: Any) -> list[Any]:
     points = delayed_of("X", X)
     if sample_weight is None:
-        return [dask.delayed(_pair, pure=False)(block, None) for block in points]
+        return [dask.delayed(_pair, pure=False)(chunk, None) for chunk in points]
     weights = delayed_of("sample_weight", sample_weight)
     if len(weights) != len(points):
         msg = f"sample_weight has {len(weights)} chunks and X has {len(points)}; give both the same chunks"
@@ -72,7 +72,7 @@ def delayed_of(name: str, X: Any) -> list[Any]:
     if hasattr(X, "to_delayed"):
         return list(X.to_delayed())
     if isinstance(X, Sequence) and len(X) and all(isinstance(each, (str, os.PathLike)) for each in X):
-        return [block for each in X for block in delayed_of(name, each)]
+        return [chunk for each in X for chunk in delayed_of(name, each)]
     if isinstance(X, Sequence) and len(X) and all(dask.is_dask_collection(each) for each in X):
         return list(X)
     msg = (

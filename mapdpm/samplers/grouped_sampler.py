@@ -16,9 +16,9 @@ from mapdpm.protocol import Labels, RngVerbs, Vector
 from mapdpm.samplers._restaurants import Restaurants
 from mapdpm.samplers._with_parameters import PARAMETERS, is_counted, log_joint_given
 from mapdpm.samplers.chain import CLUSTER, Chain
+from mapdpm.samplers.chain_data import ChainData, Given
 from mapdpm.samplers.concentration import draw_alpha_by_auxiliary
-from mapdpm.samplers.given import ChainData, Given
-from mapdpm.samplers.shares import (
+from mapdpm.samplers.sharing_sampler import (
     NODE,
     SHARES,
     TABLES,

@@ -15,11 +15,18 @@ from mapdpm.partition_priors.transitions import Transitions
 from mapdpm.partition_priors.transitions import transitions as checked_transitions
 from mapdpm.protocol import Labels, RngVerbs, Vector
 from mapdpm.samplers._restaurants import Restaurants
-from mapdpm.samplers._states import Machines, log_gain_of_kappa, log_gammas_of_rows
+from mapdpm.samplers._transitions import Machines, log_gain_of_kappa, log_gammas_of_rows
 from mapdpm.samplers.chain import CLUSTER, Chain
+from mapdpm.samplers.chain_data import ChainData, Given
 from mapdpm.samplers.concentration import draw_alpha_by_auxiliary, draw_from_gamma
-from mapdpm.samplers.given import ChainData, Given
-from mapdpm.samplers.shares import NODE, TABLES, SharingChain, SharingSampler, SharingTarget, draw_alpha_of_groups
+from mapdpm.samplers.sharing_sampler import (
+    NODE,
+    TABLES,
+    SharingChain,
+    SharingSampler,
+    SharingTarget,
+    draw_alpha_of_groups,
+)
 from mapdpm.samplers.starts import labels_without_order
 from mapdpm.validation import check_choice
 

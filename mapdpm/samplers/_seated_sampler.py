@@ -12,7 +12,7 @@ from mapdpm.protocol import Labels, RngVerbs
 from mapdpm.samplers._whole_tables import OfTables, tables_of
 from mapdpm.samplers.chain import POINT, Adapted
 from mapdpm.samplers.collapsed_gibbs import CollapsedGibbs
-from mapdpm.samplers.grouped import GroupedChain, GroupedSampler
+from mapdpm.samplers.grouped_sampler import GroupedChain, GroupedSampler
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.samplers.sequential_split_merge import SequentialSplitMerge
 from mapdpm.validation import in_order_of_appearance

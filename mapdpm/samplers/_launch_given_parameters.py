@@ -1,4 +1,4 @@
-"""Splits that come from a launch, without conjugacy: parameters of both sides, then the side of each point."""
+"""Kernels of splits from a launch, given parameters: those of both sides are drawn, then the side of each point."""
 
 from __future__ import annotations
 
