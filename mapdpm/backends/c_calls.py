@@ -100,7 +100,7 @@ def call_of(model: Model, state: ClusterState | None, counts: GroupCounts | None
     problem, views = _problem(model)
     if state is None:
         return Call(lib, ffi, (problem,), views)
-    workspace = Call(lib, ffi).room("workspace", problem.family, problem.n_features, len(state.counts))
+    workspace = np.empty(lib.mapdpm_workspace_bytes(problem.family, problem.n_features, len(state.counts)) // 8 + 1)
     clusters, arrays = clusters_of(ffi, state)
     if counts is None:
         return Call(lib, ffi, (problem, clusters, workspace), (views, arrays))
