@@ -82,6 +82,4 @@ def read_by(likelihood: Any, X: Any, missing: str | None = None) -> Any:
 
 def point_set(data: Any) -> PointSet:
     """``data``, in the form that verbs read, as a ``PointSet``: an array is wrapped, any other form is one itself."""
-    if isinstance(data, np.ndarray):
-        return Dense(data)
-    return data
+    return Dense(data) if isinstance(data, np.ndarray) else data
