@@ -1,6 +1,7 @@
-"""The command line in tests: points for it, a command in a process, and what ``mapdpm stream`` must print."""
+"""The command line in tests: points for it, commands here and in a process, what ``mapdpm stream`` must print."""
 
 import contextlib
+import io
 import math
 import os
 import subprocess
@@ -8,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from mapdpm import OnlineMAPDPM, cli
 from repository import ROOT
@@ -24,6 +26,15 @@ def text_of(points):
 
 def streamed(*argv, code=0):
     assert cli.main(["stream", *map(str, argv)]) == code
+
+
+def called(*argv, data=b""):
+    """A command in this process, which reads ``data``: its code and what it printed, as ``subprocess.run`` has them."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
+        code = cli.main(list(map(str, argv)))
+    return subprocess.CompletedProcess(argv, code, out.getvalue(), err.getvalue())
 
 
 @contextlib.contextmanager

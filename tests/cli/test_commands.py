@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 
 import mapdpm
+from command_line import called
 from mapdpm import backends, cli, selection
 from mapdpm.cli import columns, models, options, progress, tables
 from mapdpm.search.moves import catalogue
@@ -349,22 +350,16 @@ def test_gzip_in_and_out(folder, points, capsys):
 
 
 def test_standard_input_and_output(folder, points):
-    data = (folder / "data.csv").read_text()
-    done = run("fit", "-", "--labels", "-", input=data)
+    data = (folder / "data.csv").read_bytes()
+    done = run("fit", "-", "--labels", "-", input=data.decode())  # as a process: the pipes of a shell
     labels = ["label", *map(str, mapdpm.MAPDPM().fit(points).labels_)]
     assert done.stdout.split() == labels
     assert done.stderr.startswith("rows  ")  # what is piped on is labels only
-    done = run("predict", folder / "model.mdpm", "-", "--out", folder / "out.csv", input=data)
+    done = called("predict", "model.mdpm", "-", "--out", "out.csv", data=data)
     assert (done.stdout, labels_of(folder / "out.csv")) == ("", list(map(int, labels[1:])))
-    packed = subprocess.run(
-        [sys.executable, "-m", "mapdpm", "score", folder / "model.mdpm", "-", "--mean"],
-        input=gzip.compress(data.encode()),
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    )
+    packed = called("score", "model.mdpm", "-", "--mean", data=gzip.compress(data))
     assert float(packed.stdout) == mapdpm.load(folder / "model.mdpm").score(points)
-    bad = run("fit", "-", input="1,2\n3\n")
+    bad = called("fit", "-", data=b"1,2\n3\n")
     assert (bad.returncode, bad.stderr) == (
         1,
         "mapdpm: error: standard input: line 2 has 1 column, but the first row has 2\n",
@@ -508,8 +503,6 @@ def test_nobody_listens_and_the_fit_is_kept(folder, closed):
         ("predict model.mdpm data.csv >&-", 1, "mapdpm: error: standard output is closed\n"),
         ("fit gone.csv 2>&-", 1, ""),
         ("predict model.mdpm data.csv --out /dev/stdout", 1, "cannot write /dev/stdout: it is not a file"),
-        ("fit data.csv --out -", 2, "models and pictures are no text"),
-        ("fit data.csv --columns $'a\\nb'", 2, "--columns must be names or positions separated by commas"),
     ],
 )
 def test_closed_streams_and_devices(folder, command, code, said):
@@ -520,6 +513,12 @@ def test_closed_streams_and_devices(folder, command, code, said):
     assert said in done.stderr
     assert "Traceback" not in done.stderr + done.stdout
     assert done.stdout == ""
+
+
+def test_outputs_and_columns_that_cannot_be(folder, capsys):
+    assert_refused(capsys, ["fit", "data.csv", "--out", "-"], 2, "models and pictures are no text")
+    says = "--columns must be names or positions separated by commas"
+    assert_refused(capsys, ["fit", "data.csv", "--columns", "a\nb"], 2, says)
 
 
 @pytest.mark.complete

@@ -80,6 +80,7 @@ def test_a_resumed_stream_is_the_uninterrupted_one(text):
     assert states[0]["stream_features"].tobytes() == states[1]["stream_features"].tobytes()
 
 
+@pytest.mark.complete
 def test_killed_and_resumed():
     """SIGKILL, three times; the output is that of a run that nobody killed."""
     argv = ["data.csv", "--time", "t", "--features", TEXT, "--quiet", "--checkpoint-points", 20]
