@@ -10,7 +10,7 @@ from typing import Any
 from mapdpm.cli.checkpoint import ALARM, ANOTHER, Saved
 from mapdpm.cli.feed import Signals, Source
 from mapdpm.cli.mqtt import Subscription
-from mapdpm.cli.options import UsageError
+from mapdpm.cli.options import UsageError, refuse
 from mapdpm.cli.results import STDOUT
 from mapdpm.cli.sinks import Printed, Publication, Reported, Sink, Written
 from mapdpm.files.errors import ModelFileError
@@ -56,10 +56,8 @@ class Alarms:
 def check(arguments: argparse.Namespace, settings: dict[str, Any], saved: Saved | None) -> None:
     """UsageError for options of alarms that do not go together."""
     if settings["alarm"] is None:
-        for name in _NEEDS_ALARM:
-            if getattr(arguments, name, None) not in {None, False}:
-                msg = f"argument --{name.replace('_', '-')}: needs --alarm"
-                raise UsageError(msg)
+        given = (name for name in _NEEDS_ALARM if getattr(arguments, name, None) not in {None, False})
+        refuse((True, f"--{name.replace('_', '-')}: needs --alarm") for name in given)
         return
     output, alerts = arguments.output, arguments.alerts
     prints = not arguments.publish and (output is None or str(output) == STDOUT)
@@ -78,10 +76,7 @@ def check(arguments: argparse.Namespace, settings: dict[str, Any], saved: Saved 
         ),
         (arguments.alert_qos is not None and not alert_topic(arguments), "--alert-qos: needs --alert-topic"),
     )
-    for wrong, text in wrongs:
-        if wrong:
-            msg = f"argument {text}"
-            raise UsageError(msg)
+    refuse(wrongs)
 
 
 def alert_topic(arguments: argparse.Namespace) -> str | None:

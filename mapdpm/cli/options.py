@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,6 +25,14 @@ _ABOUT = "Clustering when nobody knows the number of clusters. `mapdpm COMMAND -
 
 class UsageError(ValueError):
     """A wrong use of the command line: exit code 2."""
+
+
+def refuse(wrongs: Iterable[tuple[Any, str]]) -> None:
+    """UsageError with the first text, of an argument, that is beside something true."""
+    for wrong, text in wrongs:
+        if wrong:
+            msg = f"argument {text}"
+            raise UsageError(msg)
 
 
 class _Parser(argparse.ArgumentParser):

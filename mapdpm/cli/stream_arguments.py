@@ -8,7 +8,7 @@ from typing import Any
 from mapdpm import NormalGamma
 from mapdpm.cli.checkpoint import LEARNER, OTHERS, STATES, parameters_of
 from mapdpm.cli.models import PRIOR_FAMILIES
-from mapdpm.cli.options import UsageError
+from mapdpm.cli.options import UsageError, refuse
 from mapdpm.cli.tables import STDIN
 from mapdpm.names import AUTO
 from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM
@@ -47,10 +47,7 @@ def check(arguments: argparse.Namespace) -> None:
             for name in ("checkpoint_points", "checkpoint_seconds")
         ),
     )
-    for wrong, text in wrongs:
-        if wrong:
-            msg = f"argument {text}"
-            raise UsageError(msg)
+    refuse(wrongs)
     arguments.checkpoint_points = arguments.checkpoint_points or 10_000
     arguments.checkpoint_seconds = arguments.checkpoint_seconds or 10.0
 
@@ -70,16 +67,13 @@ def given(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def check_settings(arguments: argparse.Namespace, settings: dict[str, Any]) -> None:
     """UsageError for options of states without --states, of pauses without times, of a prior that is to be fitted."""
-    if arguments.likelihood == AUTO and settings["prior"] is not None:
-        msg = "argument --likelihood: auto is for a prior that the warm-up sets, without --prior; name the family"
-        raise UsageError(msg)
-    for name in (*STATES, "pause"):
-        if settings.get(name) is not None and not settings["states"]:
-            msg = f"argument --{name}: needs --states"
-            raise UsageError(msg)
-    if settings["pause"] is not None and settings["time"] is None:
-        msg = "argument --pause: needs --time, the column with the time of each point"
-        raise UsageError(msg)
+    of_states = [] if settings["states"] else [name for name in (*STATES, "pause") if settings.get(name) is not None]
+    untimed = settings["pause"] is not None and settings["time"] is None
+    fitted = arguments.likelihood == AUTO and settings["prior"] is not None
+    wrongs = [(True, f"--{name}: needs --states") for name in of_states]
+    wrongs.append((untimed, "--pause: needs --time, the column with the time of each point"))
+    wrongs.append((fitted, "--likelihood: auto is for a prior that the warm-up sets, without --prior; name the family"))
+    refuse(wrongs)
 
 
 def learner(settings: dict[str, Any]) -> OnlineMAPDPM | OnlineHDPHMM:

@@ -130,19 +130,17 @@ class Learner:
         self.check(self.lib.mapdpm_predict(self.stream, x, self.ffi.NULL, self.score), x)
         return self.score[0]
 
-    def check(self, error: int, x: Any) -> None:
-        """Raise the exception for the error number ``error``; 0 is no error."""
+    def check(self, error: int, x: Any = None) -> None:
+        """Raise the exception for the error number ``error``, at a point if any; 0 is no error."""
         if error:
-            self.fail(error, np.array(x, dtype=self.dtype))
+            self.fail(error, None if x is None else np.array(x, dtype=self.dtype))
 
     def write(self) -> bytes:
         """The learner as the bytes of a file."""
         capacity = self.lib.mapdpm_snapshot_bytes(self.stream)
         file, written = bytearray(capacity), self.ffi.new("size_t *")
         into = self.ffi.from_buffer("unsigned char[]", file, require_writable=True)
-        error = self.lib.mapdpm_snapshot_write(self.stream, into, capacity, written)
-        if error:
-            self.fail(error)
+        self.check(self.lib.mapdpm_snapshot_write(self.stream, into, capacity, written))
         return bytes(file)
 
     def settings(self) -> Settings:
@@ -197,22 +195,14 @@ class Learner:
 
     def clusters(self) -> Clusters:
         """All clusters, with their decayed weights."""
-        lib, ffi, D = self.lib, self.ffi, self.n_features
-        found: list[tuple[int, float, Vector, Vector]] = []
-        cluster = ffi.new("mapdpm_cluster *")
-        anchor = self.anchor()
-        for slot in self.slots():
-            mean, variance = np.empty(D, self.dtype), np.empty(D, self.dtype)
-            views = [self.reals(each) for each in (mean, variance)]
-            lib.mapdpm_get_cluster_relative(self.stream, slot, cluster, *views)
-            weight = float(cluster.weight) + float(cluster.weight_low)
-            found.append((int(cluster.id), weight, anchor + mean, variance.astype(np.float64)))
-        return Clusters(
-            np.array([each[0] for each in found], dtype=np.int64),
-            np.array([each[1] for each in found], dtype=np.float64),
-            np.array([each[2] for each in found]).reshape(len(found), D),
-            np.array([each[3] for each in found]).reshape(len(found), D),
-        )
+        slots, D, cluster = self.slots(), self.n_features, self.ffi.new("mapdpm_cluster *")
+        ids, weights = np.empty(len(slots), np.int64), np.empty(len(slots))
+        means, variances = np.empty((2, len(slots), D), self.dtype)
+        for k, slot in enumerate(slots):
+            places = self.reals(means[k]), self.reals(variances[k])
+            self.lib.mapdpm_get_cluster_relative(self.stream, slot, cluster, *places)
+            ids[k], weights[k] = cluster.id, float(cluster.weight) + float(cluster.weight_low)
+        return Clusters(ids, weights, self.anchor() + means, variances.astype(np.float64))
 
     def slots(self) -> list[int]:
         """The slots of the clusters, in the order of their ids."""
@@ -264,15 +254,11 @@ class Learner:
         with np.errstate(over="ignore"):
             given = [None if each is None else np.array(each, dtype=self.dtype) for each in (counts, mean, variance)]
         views = [self.ffi.NULL if each is None else self.reals(each) for each in given]
-        error = self.lib.mapdpm_insert_counted(self.stream, cluster, *views)
-        if error:
-            self.fail(error)
+        self.check(self.lib.mapdpm_insert_counted(self.stream, cluster, *views))
 
     def reduce(self, n: int) -> None:
         """Merge clusters while that raises the log joint, and then until at most ``n`` are left."""
-        error = self.lib.mapdpm_reduce(self.stream, n)
-        if error:
-            self.fail(error)
+        self.check(self.lib.mapdpm_reduce(self.stream, n))
 
     def anchor(self) -> Vector:
         """The anchor, which is subtracted from data: the prior mean, or zeros until there is a prior."""

@@ -25,9 +25,7 @@ def summary_of(learner: Learner, dtype: str | None = None) -> bytes:
     capacity, written = learner.lib.mapdpm_summary_bytes(learner.stream, width), learner.ffi.new("size_t *")
     file = bytearray(capacity)
     into = learner.ffi.from_buffer("unsigned char[]", file, require_writable=True)
-    error = learner.lib.mapdpm_summary_write(learner.stream, width, into, capacity, written)
-    if error:
-        learner.fail(error)
+    learner.check(learner.lib.mapdpm_summary_write(learner.stream, width, into, capacity, written))
     if width < learner.dtype.itemsize:
         try:
             read(bytes(file))
