@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,7 @@ COMMENT = re.compile(r"/\*.*?\*/|\"[^\"\n]*\"", re.DOTALL)
 
 def listed():
     """The rooms of the table in their order, each with those that it may use. All may use the folder above."""
-    text = (KERNELS / "README.md").read_text(encoding="utf-8").partition("## Rooms\n")[2].partition("\n## ")[0]
+    text = Path(f"{KERNELS}/README.md").read_text(encoding="utf-8").partition("## Rooms\n")[2].partition("\n## ")[0]
     return {room: set(re.findall(r"\w+", uses)) for room, _, uses in ROW.findall(text)}
 
 
