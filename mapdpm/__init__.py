@@ -129,7 +129,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         msg = f"module 'mapdpm' has no attribute {name!r}"
         raise AttributeError(msg)
-    return getattr(importlib.import_module(f"mapdpm.{_HOMES[name]}"), name)
+    found = globals()[name] = getattr(importlib.import_module(f"mapdpm.{_HOMES[name]}"), name)
+    return found
 
 
 def __dir__() -> list[str]:

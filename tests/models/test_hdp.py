@@ -380,7 +380,7 @@ def test_names_that_json_does_not_have_are_refused_in_a_file(data):
         ({"alpha_prior": InverseGammaPrior()}, "alpha_prior must be a GammaPrior"),
         ({"gamma_prior": GammaPrior(1.0, 0.0)}, "gamma_prior must be a GammaPrior of rate > 0"),
         ({"backend": "gpu"}, "backend"),
-        ({"likelihood": NormalGamma}, "likelihood"),
+        ({"likelihood": "normal"}, "likelihood"),
     ],
 )
 def test_bad_parameters_are_refused(parameters, words, data):

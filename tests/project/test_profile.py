@@ -5,15 +5,16 @@
 
 import collections
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mapdpm
+from mapdpm import HDPHMM, HDPMixture, MAPDPM, DPMeans, NormalGamma, OnlineMAPDPM
 from mapdpm.cli import main
-from repository import ROOT
 
-PACKAGE = str(ROOT / "mapdpm") + "/"
+PACKAGE = str(Path(mapdpm.__file__).parent) + "/"
 
 
 def points():
@@ -23,7 +24,7 @@ def points():
 
 
 X, GROUPS = points(), np.repeat(np.arange(6), 50)
-PRIOR = mapdpm.NormalGamma(m0=8.0, c0=0.01, a0=1.0, b0=1.0)
+PRIOR = NormalGamma(m0=8.0, c0=0.01, a0=1.0, b0=1.0)
 
 
 class Profile:
@@ -62,11 +63,11 @@ def stream_of(folder):
 
 
 FITS = {
-    "a prior": (lambda: mapdpm.MAPDPM(likelihood=PRIOR).fit(X), 25, 300),
-    "the default": (lambda: mapdpm.MAPDPM().fit(X), 30, 1500),
-    "DP-means": (lambda: mapdpm.DPMeans(lam=100.0).fit(X), 25, 300),
-    "groups": (lambda: mapdpm.HDPMixture(likelihood=PRIOR).fit(X, GROUPS), 35, 1000),
-    "states": (lambda: mapdpm.HDPHMM(likelihood=PRIOR).fit(X), 40, 4000),
+    "a prior": (lambda: MAPDPM(likelihood=PRIOR).fit(X), 25, 300),
+    "the default": (lambda: MAPDPM().fit(X), 30, 1500),
+    "DP-means": (lambda: DPMeans(lam=100.0).fit(X), 25, 300),
+    "groups": (lambda: HDPMixture(likelihood=PRIOR).fit(X, GROUPS), 35, 1000),
+    "states": (lambda: HDPHMM(likelihood=PRIOR).fit(X), 40, 4000),
 }
 
 
@@ -84,7 +85,7 @@ def test_a_fit_of_states_asks_c_once_a_pass():
 
 
 def test_learning_a_point_is_one_call():
-    stream = mapdpm.OnlineMAPDPM(warmup=20, max_clusters=8)
+    stream = OnlineMAPDPM(warmup=20, max_clusters=8)
     stream.learn_many(X)
     point = X[0].tolist()
     profile = Profile(lambda: stream.learn_one(point))

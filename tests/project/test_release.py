@@ -130,7 +130,7 @@ def test_an_sdist_does_not_tell_who_packed_it_or_when(tmp_path):
     for path in (first, second, executable):
         builds.normalise(path)
     assert first.read_bytes() == second.read_bytes() != executable.read_bytes()
-    assert contents.first.members() == {"a": b"a", "b": b"b"}
+    assert contents.members(first) == {"a": b"a", "b": b"b"}
 
 
 COMPARE = """
