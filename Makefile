@@ -19,8 +19,7 @@ STAMPS := build/stamps
 FILES := $(wildcard $(shell git ls-files --cached --others --exclude-standard 2>/dev/null || \
 	find . -type f -not -path './.*' -not -path './build/*' -not -path '*/__pycache__/*' -not -name '*.so' -printf '%P\n'))
 PAGES := $(filter-out c_kernels/%,$(filter docs/% bench/papers/% %.md,$(FILES)))
-READ_PAGES := tests/docs tests/project tests/test_public_names.py tests/backends/test_functions.py tests/stream/test_settings.py \
-	tests/web/test_console.py
+READ_PAGES := tests/docs tests/project tests/test_public_names.py tests/backends/test_functions.py tests/stream/test_settings.py tests/web/test_console.py
 CODE := $(filter-out $(PAGES) bench/% .ci/%,$(FILES))
 SHIPPED := $(filter mapdpm/% c_kernels/% examples/data/% release/% %.in,$(FILES)) README.md $(KERNELS)
 # Files in their order, which begins with those that compile most: what comes last takes seconds.

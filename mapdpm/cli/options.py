@@ -252,9 +252,8 @@ def _stream_options(stream: argparse.ArgumentParser) -> None:
     text = "stop after so many points, skipped ones included"
     stream.add_argument("--count", type=values.count, metavar="N", help=text)
     results = stream.add_argument_group("results")
-    results.add_argument(
-        "--output", type=Path, metavar="FILE", help="write id, score and event of each point here (stdout)"
-    )
+    text = "write id, score and event of each point here (stdout)"
+    results.add_argument("--output", type=Path, metavar="FILE", help=text)
     text = "CSV with a header, or JSON lines (jsonl)"
     results.add_argument("--format", choices=FORMATS, help=text)
     results.add_argument("--quiet", action="store_true", help="print nothing but errors")
