@@ -289,8 +289,19 @@ def update(results: list[Result]) -> None:
             known["crc"][f"{result.target.group} {result.target.real}"] = result.crc
         if result.crc and result.target.runner != "{program}":
             known["targets"][result.target.name] = {"compiler": result.compiler, **result.figures}
-    FIGURES.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n")
+    FIGURES.write_text(_a_line_each(known))
     README.write_text(with_tables(README.read_text(), known))
+
+
+def _a_line_each(known: dict[str, dict[str, object]]) -> str:
+    """Return JSON with a line for each entry of a part: a CRC, or the figures of a target."""
+    parts = []
+    for part, entries in sorted(known.items()):
+        lines = ",\n".join(
+            f"    {json.dumps(name)}: {json.dumps(entries[name], sort_keys=True)}" for name in sorted(entries)
+        )
+        parts.append(f"  {json.dumps(part)}: {{\n{lines}\n  }}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def main() -> int:
