@@ -72,6 +72,22 @@ def families() -> Iterator[tuple[str, str]]:
         yield f"alpha by {method}", digest(found.alpha, found.scores, found.model.labels_)
 
 
+def sharing() -> Iterator[tuple[str, str]]:
+    """Fits of groups and of states from given labels: two runs, by whatever number of restarts that is."""
+    from mapdpm import HDPHMM, HDPMixture, NormalGamma  # noqa: PLC0415
+
+    prior = NormalGamma(0.0, 0.05, 2.0, 2.0)
+    for number in range(STREAMS):
+        rng = np.random.default_rng(number)
+        X = rng.normal(size=(240, 2)) + 4.0 * rng.integers(0, 4, (240, 1)).repeat(2, axis=1)
+        groups, labels = rng.integers(0, 6, 240), rng.integers(0, 5, 240)
+        for kind, given in ((HDPMixture, (groups,)), (HDPHMM, ())):
+            runs: set[int] = set()
+            kind(likelihood=prior, init=labels, callback=lambda p, seen=runs: seen.add(p.restart)).fit(X, *given)
+            model = kind(likelihood=prior, init=labels, n_restarts=3 - len(runs)).fit(X, *given)
+            yield f"{kind.__name__} {number}", digest(model.labels_, model.history_, model.predict_proba(X, *given))
+
+
 def streams() -> Iterator[tuple[str, str]]:
     """Ids, densities and snapshots of stream learners."""
     from mapdpm import OnlineAlphaSelector, OnlineMAPDPM  # noqa: PLC0415

@@ -39,7 +39,7 @@ typedef MAPDPM_REAL mapdpm_real;
 
 /* The linker knows the functions that make objects, and those that most points go through, by names with the real type:
  * mapdpm_init_float. So it refuses a library that was compiled for the other one, by "undefined reference to
- * mapdpm_init_double" in a program of double. */
+ * mapdpm_init_double" in a program of double (decision 146). */
 #define MAPDPM_OF_REAL(name, real) name##_##real
 #define MAPDPM_BY_REAL(name, real) MAPDPM_OF_REAL(name, real)
 #define mapdpm_model_read MAPDPM_BY_REAL(mapdpm_model_read, MAPDPM_REAL)

@@ -1,5 +1,5 @@
 /* The switches that fix or remove parts of the stream learner at compile time (docs/c-library.md lists them), so that
- * the compiler drops the rest. Internal.
+ * the compiler drops the rest (decision 60). Internal.
  */
 #ifndef MAPDPM_SWITCHES_H
 #define MAPDPM_SWITCHES_H

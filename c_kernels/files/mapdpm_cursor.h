@@ -1,4 +1,4 @@
-/* A file on its way to the caller's function or from it, in pieces. Internal; static inlines. */
+/* A file on its way to the caller's function or from it, in pieces (decision 144). Internal; static inlines. */
 #ifndef MAPDPM_CURSOR_H
 #define MAPDPM_CURSOR_H
 

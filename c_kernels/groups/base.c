@@ -1,5 +1,5 @@
-/* A learner with a base: its clusters have a part that others saw. What it saw itself is kept apart, so that its
- * gateway gets each point once, and can replace the rest (docs/maths.md, section 16).
+/* A learner with a base: its clusters have a part that others saw (decision 100). What it saw itself is kept apart, so
+ * that its gateway gets each point once, and can replace the rest (docs/maths.md, section 16).
  */
 #include "groups/mapdpm_rows.h"
 

@@ -123,7 +123,7 @@ void groups_total(mapdpm_stream *s)
 }
 
 /* Count the tables of a slot, which is up to date, from its cells. */
-void groups_recount(mapdpm_stream *s, uint32_t k)
+void groups_recount(mapdpm_stream *s, uint32_t k) /* decision 99 */
 {
     const view v = view_of(s, k, s->now);
     const md_real a = pseudo_count(s, tables_in(v), *all_tables_of(s));
@@ -236,7 +236,8 @@ void groups_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 }
 
 /* The lighter half of slot k, with this share of its points, becomes slot e, which is empty. Slot k has its old weight.
- * A group divides as its points in the halves do; one point more divides like all points. */
+ * A group divides as its points in the halves do, because groups often differ where a cluster divides: divided like all
+ * points, half of each group would stay in the wrong cluster, for good. One point more divides like all points. */
 void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, md_real share)
 {
     const md_real tables = tables_at(s, k, 1);

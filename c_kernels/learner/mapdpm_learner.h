@@ -7,7 +7,7 @@
 /* The nats that a split or a merge must gain, so that one point does not undo the change of another. A split of n
  * points must gain log n more, because it was tried about so often. */
 #define HYSTERESIS ((md_real)3)
-/* A cluster of less weight is removed: a single point after one half-life. */
+/* A cluster of less weight is removed: a single point after one half-life (decision 47). */
 #define FORGOTTEN_WEIGHT ((md_real)0.5)
 /* After so many points, halves that have not become clusters start anew with another division. The number doubles each
  * time, up to TRIAL_LENGTH << DOUBLINGS. */
@@ -15,10 +15,12 @@
 #define DOUBLINGS 4u
 /* A half with fewer points is ignored. */
 #define LEAST_HALF ((md_real)2)
-/* Halves of LARGE_HALF points or more stand for up to EXTRAPOLATION times as many points of their cluster. */
+/* Halves of LARGE_HALF points or more stand for up to EXTRAPOLATION times as many points of their cluster: decision
+ * 45. */
 #define LARGE_HALF ((md_real)500)
 #define EXTRAPOLATION ((md_real)4)
-/* One in so many points of a cluster is followed by an attempt to split it, the others by an attempt to merge it. */
+/* One in so many points of a cluster is followed by an attempt to split it, the others by one to merge it: decision
+ * 54. */
 #define LOOK_PERIOD 4u
 /* c0 = EMPIRICAL_POINTS / warm-up, as in the batch prior. */
 #define EMPIRICAL_POINTS ((md_real)10)

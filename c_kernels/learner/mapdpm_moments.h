@@ -1,5 +1,5 @@
 /* The moments of a stream's clusters: sums that forget, and take missing values. The prior mean is 0 in their coordinates
- * (docs/maths.md, section 10). Internal; static inlines.
+ * (docs/maths.md, section 10). Apart from those of the batch sweep: decision 44. Internal; static inlines.
  */
 #ifndef MAPDPM_MOMENTS_H
 #define MAPDPM_MOMENTS_H

@@ -1,7 +1,7 @@
 /* Bounds of the scores of a batch of points with all columns, at a fraction of the cost of scores: docs/maths.md (30).
  * The points of a batch lie in the lanes of vectors, in float: twice as many as doubles fit a vector. The bounds allow
  * for all rounding. Where floats would be too coarse, doubles are used. No result depends on bounds: what they leave
- * open is scored exactly. Internal to the batch kernels.
+ * open is scored exactly (decision 56). Internal to the batch kernels.
  *
  * Coordinates are those of the batch: (x - origin) / unit for each feature, where units are powers of 2 so large that
  * no scale of a column exceeds 1. A product of factors, divided by that of the scales, is then at least 1. A product

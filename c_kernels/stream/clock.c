@@ -1,4 +1,4 @@
-/* Clocks that begin anew, or wrap. */
+/* Clocks that begin anew, or wrap. They count integers: decision 52. */
 #include "stream/mapdpm_steps.h"
 
 /* A time that was `age` before `from`, when that is moved to `to`. The earliest time stays in the range. */

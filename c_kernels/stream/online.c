@@ -28,7 +28,7 @@ int stream_check_point(const mapdpm_stream *s, const md_real *x)
 }
 
 /* Whether it is time: at the end of the warm-up, and whenever as many points have come once more, while there are at
- * most two clusters. More of them show that the prior is narrow enough. A prior that was given stays. */
+ * most two clusters. More of them show that the prior is narrow enough (decision 140). One that was given stays. */
 static int revisits_prior(const mapdpm_stream *s)
 {
     return MD_WARMUP(s) > 0 && !HAS_GROUPS(s) && !HAS_STATES(s) && modulo(s->n_seen, MD_WARMUP(s)) == 0 &&
@@ -152,7 +152,7 @@ int stream_learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, 
             groups_total(s);
         return error;
     }
-    if (IS_TIMED(s) && (c.opens || c.has_aged)) { /* what waits is learned before slots come and go, as of its time */
+    if (IS_TIMED(s) && (c.opens || c.has_aged)) { /* what waits is learned before slots come and go: decision 117 */
         s->now = before;
         states_settle(s, *n_waiting_of(s), 1);
         s->now = now;

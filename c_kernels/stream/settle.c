@@ -1,5 +1,5 @@
-/* The end of the warm-up in small steps: set the prior by the variance within clusters, cluster the points (warmup.c), try
- * the next guess; last, create the clusters of the best one.
+/* The end of the warm-up in small steps (decision 143): set the prior by the variance within clusters, cluster the
+ * points (warmup.c), try the next guess; last, create the clusters of the best one.
  */
 #include "stream/mapdpm_steps.h"
 

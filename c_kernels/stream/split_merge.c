@@ -1,9 +1,9 @@
 /* Splits and merges that raise the log joint, and the policies that free a slot. */
 #include "stream/mapdpm_steps.h"
 
-/* The half of slot k for a point: the one with the nearer mean, in units of the variance within halves. While the
- * halves are small, the side of the cluster's mean in one feature decides: the widest feature, or each feature in
- * order. */
+/* The half of slot k for a point: the one with the nearer mean (decision 46), in units of the variance within halves.
+ * While the halves are small, the side of the cluster's mean in one feature decides: the widest feature, or each
+ * feature in order. */
 size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const md_real *x)
 {
     const size_t D = MD_FEATURES(s);
@@ -180,7 +180,7 @@ static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
 }
 
 /* The slot whose eviction costs least, and its loss. Ties within TIE_NATS, as between single points, go to the cluster
- * unseen for longest. For a split, no state goes that points wait for. */
+ * unseen for longest. A split may evict (decision 48), but no state that points wait for. */
 NOT_INLINED
 static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, md_real *loss)
 {

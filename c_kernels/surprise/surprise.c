@@ -1,7 +1,8 @@
 /* How unusual a point is: the calibrated tail probability of its log density (docs/maths.md, section 30).
  *
  * First the tail of the learner's own predictive: the probability that a draw has so low a density. Then the rank of
- * this number among those of all points so far, which are counted in bins. The last counts have an exponential tail.
+ * this number among those of all points so far, which are counted in bins. The last counts have an exponential tail:
+ * decision 138.
  */
 #include "surprise/mapdpm_gamma_tail.h"
 #include "surprise/mapdpm_surprise.h"
@@ -239,7 +240,7 @@ md_real surprise_rank(const mapdpm_stream *s, md_real nats)
 
 /* ---- rare clusters ----------------------------------------------------------------------------------------------- */
 
-/* Mark slot k as rare, or not. The standing of free slots is 0. */
+/* Mark slot k as rare, or not (decision 139). The standing of free slots is 0. */
 static void judge(mapdpm_stream *s, uint32_t k)
 {
     uint32_t *const standing = standing_of(s), own = standing[k] & ~MD_RARE;

@@ -172,7 +172,7 @@ class _Run:
         if moved:
             self.problem.refresh(self.state)
             # Each move gained. If the sum falls, only its rounding can be the cause.
-            self.history.append(max(self.problem.log_joint(self.state), self.history[-1]))
+            self.history.append(max(self.problem.log_joint(self.state), self.history[-1]))  # decision 18
         else:
             self.history.append(self.history[-1])
         progress = FitProgress(self.restart, self.n_sweeps, moved, self.state.n_clusters, self.history[-1], move)

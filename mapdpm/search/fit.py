@@ -24,7 +24,7 @@ from mapdpm.search.settings import Deadline, SearchSettings, reporter
 from mapdpm.state import ClusterState, Mixture, mixture_of, slots_in_order
 from mapdpm.validation import in_order_of_appearance
 
-MANY = 1 << 18
+MANY = 1 << 18  # decision 128
 """With at least so many points a fit is made in passes."""
 
 

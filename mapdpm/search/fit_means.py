@@ -114,7 +114,10 @@ def _start_of(settings: MeansSettings, present: Labels | None) -> str | Labels:
 
 
 def _price_of(settings: MeansSettings, data: Points, weights: Weights) -> float:
-    """Lambda: as given, from the number of clusters, or a tenth of the sum of squared distances from the mean."""
+    """Lambda: as given, from the number of clusters, or a tenth of the sum of squared distances from the mean.
+
+    A distance a point does not tell what a cluster is worth where clusters may split: that grows with their points.
+    """
     w = np.ones(len(data)) if weights is None else weights
     if settings.lam is not None:
         lam = settings.lam

@@ -1,4 +1,4 @@
-"""A prior whose width is that of the data's own clusters: the largest evidence, along a path of fits to a sample."""
+"""A prior as wide as the data's own clusters: the largest evidence, along fits to a sample (decision 131)."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def observed(likelihood: Any, points: Any, weights: Weights = None, missing: str
     With ``missing`` "skip", the shifted one takes NaN for a missing value.
     """
     likelihood = fitting(likelihood, points, weights, missing)
-    anchor = anchor_for(likelihood, points)
+    anchor = anchor_for(likelihood, points)  # decision 6
     less = points - anchor if np.any(anchor) else points
     shifted = less_anchor(likelihood, anchor)
     return Observed(likelihood, shifted if missing == "error" else skipping(shifted, missing), less, anchor)

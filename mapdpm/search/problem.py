@@ -73,7 +73,7 @@ class Problem(NamedTuple):
         return resized(self.model.likelihood, state, self.capacity(state.capacity))
 
     def refresh(self, state: ClusterState) -> None:
-        """Compute the rows of ``state`` anew from its labels, so that rounding does not add up."""
+        """Compute the rows of ``state`` anew from its labels, so that rounding does not add up (decision 7)."""
         self.backend.statistics(self.model, state)
 
     def from_labels(self, labels: Labels) -> ClusterState:

@@ -57,8 +57,9 @@ def best_of_runs(
 
     The first run is alone; the others come in rounds of four, which may run at once in ``n_jobs`` threads. "The best so
     far" is the best of the rounds before, and each run has its own seed, drawn in order before its round. So the result
-    does not depend on ``n_jobs``. A run that starts from the best so far knows what that run has tried. No round begins
-    after the deadline of ``plan``. An exception, as a KeyboardInterrupt, ends all threads at their next step.
+    does not depend on ``n_jobs``. A run that starts from the best so far (decision 27) knows what it has tried. No
+    round begins after the deadline of ``plan``. An exception, as a KeyboardInterrupt, ends all threads at their next
+    step.
     """
     best = _run(problem, starts, plan, report, None, 0, int(rng.integers(2**63)))
     if starts.n_runs == 1 or plan.expired():

@@ -61,7 +61,7 @@ class SearchSettings(NamedTuple):
 
     def generator(self) -> np.random.Generator:
         """The source of randomness. Two fits draw the same numbers, unless ``random_state`` is a Generator."""
-        seed = _SEED if self.random_state is None else self.random_state
+        seed = _SEED if self.random_state is None else self.random_state  # decision 28
         return np.random.default_rng(seed) if isinstance(seed, int) else seeded(seed).generator
 
     def plan(self, deadline: Deadline) -> Plan:

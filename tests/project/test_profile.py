@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mapdpm
-from mapdpm import HDPHMM, HDPMixture, MAPDPM, DPMeans, NormalGamma, OnlineMAPDPM
+from mapdpm import HDPHMM, MAPDPM, DPMeans, HDPMixture, NormalGamma, OnlineMAPDPM
 from mapdpm.cli import main
 
 PACKAGE = str(Path(mapdpm.__file__).parent) + "/"

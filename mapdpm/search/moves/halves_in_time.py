@@ -1,4 +1,4 @@
-"""Two states of the points of one: found by the means of runs of points, then fitted as a chain of two states."""
+"""Two states of the points of one: found by the means of runs of points, then fitted as a chain (decision 114)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Merge:
     """Merging a and b gains L(a + b) - L(a) - L(b) and what p(z) does: docs/maths.md (19) to (21).
 
     It reads statistics only, no points; ``Agglomeration`` says at what cost. If the best merge loses, further merges
-    are tried on top of it, on a copy of the statistics; all are kept if together they gain.
+    are tried on top of it (decision 35), on a copy of the statistics; all are kept if together they gain.
     """
 
     name = "merge"
@@ -53,7 +53,7 @@ class Merge:
 
 
 class Memory:
-    """Clusters without a gainful split, and changes of clusters that were tried.
+    """Clusters without a gainful split, and changes of clusters that were tried (decision 134).
 
     Of each cluster it keeps the gain of its best halves without the term for a new cluster. This gain does not depend
     on alpha, so it holds in the next fit of the same points, too.

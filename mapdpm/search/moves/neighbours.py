@@ -29,7 +29,7 @@ _MOST_GROUPS = 300
 
 
 class Detour:
-    """A larger neighbourhood than merges and splits, which are judged before any other point moves.
+    """A larger neighbourhood than merges and splits, which are judged before any other point moves (decision 135).
 
     The best halves of a cluster that ``Split`` found and refused, and each cluster merged with one of its nearest
     neighbours: sweeps follow over the points of the change and of the clusters near it. The result is kept if the log

@@ -181,6 +181,7 @@ def _sought(climb: Climb, large: list[int], picked: Picked) -> list[dict[int, La
     """Two tries: for each cluster the tangents of two halves, found on half of its sample."""
     places = [np.flatnonzero(picked.slots == k) for k in large]
     # Every other one: points that follow each other may be alike.
+    # Every other point: in points that are sorted by cluster, the first and the second half are one cluster each.
     parts = [(at[::2], at[1::2]) if len(at) > SAMPLE else (at, at) for at in places]
     tries = []
     for number, starts in enumerate(_STARTS):
