@@ -130,7 +130,7 @@ def chains() -> Iterator[tuple[str, str]]:
 
 def hashes() -> Iterator[tuple[str, str]]:
     """All results of this checkout."""
-    for results in (fits, families, streams, chains):
+    for results in (fits, families, sharing, streams, chains):
         yield from results()
 
 
