@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
+
+from mapdpm.protocol import Labels, Vector
 
 _POINTS_PER_CHANGE = 1000
 """While moves still gain, sweeps stop when at most one point in this many changes its cluster."""
@@ -20,8 +22,35 @@ Rounding can hide a gain. So can verbs of a likelihood that contradict each othe
 """
 
 
-class Climbed(Protocol):
-    """A problem that an ascent can climb; its states have ``labels`` and ``n_clusters``."""
+class SearchProblem(Protocol):
+    """What a search asks of a problem: points each on their own, of groups, of sequences, or of DP-means.
+
+    Its states have ``labels``, ``n_clusters``, ``clusters`` (a ``ClusterState``) and ``copy()``.
+    """
+
+    @property
+    def n_points(self) -> int:
+        """N."""
+
+    @property
+    def few(self) -> int:
+        """So many points at most have all their partitions compared."""
+
+    @property
+    def flat(self) -> Any:
+        """The problem of the same points, each on its own."""
+
+    def starts(self, name: str, plan: Plan, rng: np.random.Generator, report: Report) -> Iterator[Any]:
+        """The states that the start ``name`` may mean, refreshed; a run climbs from the best."""
+
+    def from_labels(self, labels: Labels) -> Any:
+        """The state of labels 0..K-1."""
+
+    def later(self, plan: Plan) -> tuple[str, ...]:
+        """The starts of all runs but the first, in turn."""
+
+    def perturbed(self, state: Any, rng: np.random.Generator) -> Any:
+        """A random neighbour of ``state``, which is edited, or a larger state."""
 
     def refresh(self, state: Any) -> None:
         """Compute all that follows from the labels anew."""
@@ -31,6 +60,12 @@ class Climbed(Protocol):
 
     def swept(self, state: Any) -> tuple[Any, int]:
         """The state after a sweep (``state`` edited, or another one), and how many points moved."""
+
+    def log_priors(self, every: Labels, likelihoods: Vector, least: float) -> Vector:
+        """log p(z) of all partitions of the points, as ``exhaustive.partitions`` lists them.
+
+        Where ``likelihoods`` show that the objective is below ``least``, it may be -inf.
+        """
 
 
 class Move(Protocol):
@@ -96,7 +131,7 @@ def unheard(progress: FitProgress) -> bool:  # noqa: ARG001
 
 
 def ascend(
-    problem: Climbed,
+    problem: SearchProblem,
     state: Any,
     plan: Plan,
     rng: np.random.Generator,
@@ -121,7 +156,7 @@ def ascend(
 class _Run:
     """A run under way."""
 
-    def __init__(self, problem: Climbed, state: Any, plan: Plan, report: Report, restart: int) -> None:
+    def __init__(self, problem: SearchProblem, state: Any, plan: Plan, report: Report, restart: int) -> None:
         self.problem, self.state, self.plan = problem, state, plan
         self.report, self.restart = report, restart
         problem.refresh(state)

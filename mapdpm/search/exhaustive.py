@@ -10,13 +10,13 @@ import numpy as np
 from mapdpm.data import point_set
 from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels, Matrix, Vector
-from mapdpm.search.ascent import Ascent
+from mapdpm.search.ascent import Ascent, SearchProblem
 
 MOST_POINTS = 8
 """8 points have 4,140 partitions of 255 clusters; 12 points would have four million."""
 
 
-def best_of_all(problem: Any, found: Ascent) -> Ascent:
+def best_of_all(problem: SearchProblem, found: Ascent) -> Ascent:
     """``found``, or the best of all partitions of at most ``MOST_POINTS`` points if that has a higher objective.
 
     The log marginal of each subset of the points is computed once. Then each partition costs a sum, and what

@@ -20,11 +20,7 @@ _GIBBS_SWEEPS = 3
 
 
 class Problem(NamedTuple):
-    """The arguments that all moves share; ``max_clusters`` is a hard cap, or None.
-
-    A problem says what ``runs`` asks: its starts, its random neighbours, its sweeps, its objective and its prior of all
-    partitions. ``sharing`` has those of groups and sequences, whose points have a problem like this one as ``flat``.
-    """
+    """A ``SearchProblem``, and the arguments that all moves share; ``max_clusters`` is a hard cap, or None."""
 
     model: Model
     backend: Backend
@@ -40,7 +36,7 @@ class Problem(NamedTuple):
 
     @property
     def few(self) -> int:
-        """So many points at most have all their partitions compared."""
+        """8."""
         return MOST_POINTS
 
     @property
@@ -117,7 +113,7 @@ class Problem(NamedTuple):
     # ---- what a run asks --------------------------------------------------------------------------------------------
 
     def starts(self, name: str, plan: Plan, rng: np.random.Generator, report: Report) -> Iterator[ClusterState]:  # noqa: ARG002
-        """The states that the start ``name`` may mean, refreshed; a run climbs from the best.
+        """A sequential start, or one cluster of all points.
 
         One cluster of all points stands beside a sequential start if moves follow. Under a large concentration, points
         open clusters of their own one by one, and single moves do not undo that; from one cluster, splits find the
@@ -133,7 +129,7 @@ class Problem(NamedTuple):
             yield self.from_labels(np.zeros(n, dtype=np.int64))
 
     def later(self, plan: Plan) -> tuple[str, ...]:
-        """The starts of all runs but the first, in turn; without moves, those of the paper, which know no other run."""
+        """After the best run; without moves in random order: the paper's runs know no other."""
         return ("best", "gibbs", "random-order") if plan.moves else ("random-order",)
 
     def perturbed(self, state: ClusterState, rng: np.random.Generator) -> ClusterState:

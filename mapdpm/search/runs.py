@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.objective import is_gain
-from mapdpm.search.ascent import Ascent, FitProgress, MakeMove, Plan, Report, ascend, unheard
+from mapdpm.search.ascent import Ascent, FitProgress, MakeMove, Plan, Report, SearchProblem, ascend, unheard
 from mapdpm.search.exhaustive import best_of_all
 from mapdpm.search.moves.merge_split import Memory, Merge, Split
 from mapdpm.search.moves.neighbours import ROUNDS, Detour, Regroup
@@ -37,21 +37,23 @@ class Starts(NamedTuple):
         return self.cycle[(restart - 1) % len(self.cycle)] if restart else self.first
 
 
-def searched(problem: Any, start: Any, search: SearchSettings, plan: Plan, report: Report) -> tuple[Ascent, Memory]:
+def searched(
+    problem: SearchProblem, start: Any, search: SearchSettings, plan: Plan, report: Report
+) -> tuple[Ascent, Memory]:
     """The best of ``search.n_restarts`` runs, the first from ``start``; of all partitions where points are few."""
     starts = Starts(start, problem.later(plan), search.n_restarts)
     found, memory = best_of_runs(problem, starts, plan, search.generator(), report, search.n_jobs)
     return finished(problem, found, plan), memory
 
 
-def finished(problem: Any, found: Ascent, plan: Plan) -> Ascent:
+def finished(problem: SearchProblem, found: Ascent, plan: Plan) -> Ascent:
     """``found``, or the best of all partitions where points are few and a search by moves has converged."""
     few = plan.moves and found.converged and 1 < problem.n_points <= problem.few
     return best_of_all(problem, found) if few else found
 
 
 def best_of_runs(
-    problem: Any, starts: Starts, plan: Plan, rng: np.random.Generator, report: Report, n_jobs: int = 1
+    problem: SearchProblem, starts: Starts, plan: Plan, rng: np.random.Generator, report: Report, n_jobs: int = 1
 ) -> tuple[Ascent, Memory]:
     """The ascent with the highest objective (the earlier one if two are equal), and what it has tried.
 
@@ -92,7 +94,9 @@ def _better(one: _Run, two: _Run) -> _Run:
     return two if is_gain(after - before, before) else one
 
 
-def _run(problem: Any, starts: Starts, plan: Plan, report: Report, best: _Run | None, restart: int, seed: int) -> _Run:
+def _run(
+    problem: SearchProblem, starts: Starts, plan: Plan, report: Report, best: _Run | None, restart: int, seed: int
+) -> _Run:
     """Run ``restart``; ``best`` is the best of the rounds before, if there is one."""
     if best is not None and plan.expired():
         return best
@@ -106,7 +110,7 @@ def _run(problem: Any, starts: Starts, plan: Plan, report: Report, best: _Run | 
     return _Run(ascend(problem, state, own, generator, report, restart), memory)
 
 
-def _started(problem: Any, start: Any, plan: Plan, rng: np.random.Generator, report: Report) -> Any:
+def _started(problem: SearchProblem, start: Any, plan: Plan, rng: np.random.Generator, report: Report) -> Any:
     """The state of given labels, or the best of those that the name of a start may mean."""
     if not isinstance(start, str):
         return problem.from_labels(start)
@@ -126,7 +130,7 @@ def remembering(plan: Plan, memory: Memory) -> Plan:
     return plan._replace(moves=tuple(map(knowing, plan.moves)))
 
 
-def _moves_of(problem: Any, plan: Plan, start: Any, restart: int) -> tuple[MakeMove, ...]:
+def _moves_of(problem: SearchProblem, plan: Plan, start: Any, restart: int) -> tuple[MakeMove, ...]:
     """The moves of a run: those of ``plan``, and what finds more among points that are each on their own.
 
     A search that merges and splits also makes detours, and clusters each neighbourhood anew once. Then one search for
