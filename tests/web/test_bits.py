@@ -92,7 +92,7 @@ def test_the_page_finds_what_python_finds(page, tmp_path, case):
         for name, kind in (("ids", "<u4"), ("reals", "<f4"), ("alerts", "<u4"))
     )
 
-    prior = None if auto else NormalGamma(centre, 0.05, 1.0, spread * spread)
+    prior = "auto" if auto else NormalGamma(centre, 0.05, 1.0, spread * spread)
     model = OnlineMAPDPM(
         slots,
         alpha=1.5,
