@@ -91,7 +91,13 @@ def _plain(self, *args):
     return self.kernel(*args)
 
 
-@pytest.fixture
-def plain_kernels(monkeypatch):
-    """Kernels in plain Python: for tests of few steps, and of what lies around kernels."""
-    monkeypatch.setattr("mapdpm.jit.compiled.__call__", _plain)
+@pytest.fixture(autouse=True)
+def kernels_as_a_test_needs_them(request, monkeypatch):
+    """Run kernels as plain Python, where a test of `make test` does not say that it compiles: that takes seconds each.
+
+    Those left to `make test-all` compile, and those of the backend of this name.
+    """
+    given = getattr(request.node, "callspec", None)
+    compiles = {mark.name for mark in request.node.iter_markers()} & {"compiled", "complete", "slow"}
+    if not compiles and (given is None or "numba" not in map(str, given.params.values())):
+        monkeypatch.setattr("mapdpm.jit.compiled.__call__", _plain)

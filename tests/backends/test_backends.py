@@ -16,6 +16,8 @@ from mapdpm.testing.data import hostile
 from mapdpm.testing.laws import row_of
 from tests.marks import complete_but
 
+pytestmark = pytest.mark.compiled
+
 MOVES = ("merge", "split", "permutation", "regroup")
 
 

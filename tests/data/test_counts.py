@@ -133,6 +133,7 @@ def test_covariances_are_told_apart():
         np.testing.assert_allclose(model.variances_[k], X[model.labels_ == k].var(axis=0), rtol=1e-9)
 
 
+@pytest.mark.complete
 def test_alpha_is_chosen_on_counts():
     X, _ = documents(6)
     prior = DirichletMultinomial.empirical(X)

@@ -119,6 +119,7 @@ def test_an_impossible_word():
     assert documents.perplexity([model], [[0, 0, 4]]) == math.inf
 
 
+@pytest.mark.complete
 def test_the_generating_topics_are_best():
     rng = np.random.default_rng(0)
     words = rng.dirichlet(np.full(30, 0.1), 4)

@@ -91,6 +91,7 @@ def _differ_by_one(z, labels):
     return any(not np.delete(np.delete(apart, i, 0), i, 1).any() for i in range(n))
 
 
+@pytest.mark.compiled
 def test_offset_is_free():
     """At an offset of 1e8 and unit variance the joint is right to 1e-8 of its size; in fact to rounding."""
     X = blobs(3, n=500) + 1e8
@@ -170,6 +171,7 @@ def test_novelty_and_probabilities():
     assert proba[0, -1] > 0.5
 
 
+@pytest.mark.compiled
 def test_integer_weight_is_repetition_in_the_joint():
     """Holds for a given partition; in a fit, copies may part. Here one sweep finds it, for blobs are far apart."""
     X = blobs(4, n=40)

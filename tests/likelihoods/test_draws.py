@@ -236,6 +236,7 @@ def _density_of_a_draw(likelihood, row, parameters, data, i, rng):
     return likelihood.log_likelihood(parameters, data, i)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("family", complete_but([NormalGamma, NormalInverseWishart], FAMILIES))
 def test_compiled_draws_are_the_plain_ones(family):
     likelihood, data = example(family, np.random.default_rng(24), n=N)

@@ -118,6 +118,7 @@ def test_verbs_are_in_the_key_of_the_kernels_that_are_given_them(modules):
         assert found <= jit.sources(kernel, [each]), each
 
 
+@pytest.mark.compiled
 def test_all_that_numba_really_compiles_is_in_the_key():
     event = pytest.importorskip("numba.core.event")
     from mapdpm.backends.generic import log_marginals

@@ -222,6 +222,7 @@ def many(n=120):
     return 4.0 * rng.integers(0, 3, (n, 2)) + rng.normal(size=(n, 2)), rng.integers(0, 6, n)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("to_tables", complete_but([False], [False, True]))
 def test_compiled_and_plain_draw_the_same(to_tables):
     X, groups = many(60)

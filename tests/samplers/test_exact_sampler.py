@@ -101,6 +101,7 @@ def posterior_is_invariant(kernel, model, **options):
         np.testing.assert_allclose(pi[:, None] * P, (pi[:, None] * P).T, atol=1e-12)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("kernel", complete_but(["gibbs"], KERNELS))
 def test_posterior_is_invariant_under_compiled_kernels(kernel):
     posterior_is_invariant(kernel, "PY", compiled=True)
@@ -426,6 +427,7 @@ def _plain_sweep(likelihood, prior, data, z, rng):
     return state.labels
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("kernel", complete_but(["gibbs"], KERNELS))
 def test_compiled_kernels_draw_as_plain_ones(kernel):
     """With the prior of most other tests, so that they share what is compiled; the walks above have Pitman-Yor."""

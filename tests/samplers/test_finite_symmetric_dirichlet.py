@@ -22,6 +22,8 @@ from tests.families import FAMILIES, example
 from tests.marks import complete_but
 from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
+pytestmark = pytest.mark.compiled
+
 ALPHA = 6.0
 # Draws from a narrow prior are smooth enough for few nodes: the error is 1e-3 with 4 of them, 2e-4 with 6, 5e-5 with 8.
 POINTS = {
@@ -87,7 +89,8 @@ def test_resumed_chains_are_those_that_never_stopped():
     assert_resumes(Hybrid(parts, counts=(1, 3)), X)
 
 
-@pytest.mark.parametrize("family", complete_but([NormalGamma], FAMILIES))
+@pytest.mark.complete
+@pytest.mark.parametrize("family", FAMILIES)
 def test_compiled_steps_are_plain_ones(family):
     likelihood, data = example(family, np.random.default_rng(6), n=12)
     sampler = FiniteSymmetricDirichlet(ALPHA, n_components=6)

@@ -18,6 +18,8 @@ from tests.families import example
 from tests.marks import complete_but
 from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
+pytestmark = pytest.mark.compiled
+
 
 def chain_of(sampler, likelihood, data, labels):
     return Chain(likelihood, sampler.target.prior, data, np.asarray(labels), Adapted(2.0))

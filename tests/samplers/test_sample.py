@@ -79,7 +79,8 @@ def compared_with_enumeration(sampler, likelihood, data, n, draws):
     return p
 
 
-MARKS = {"gibbs": (), "uncollapsed gibbs": pytest.mark.complete}  # the transition matrices of the others are exact
+# the transition matrices of the others are exact
+MARKS = {"gibbs": pytest.mark.compiled, "uncollapsed gibbs": pytest.mark.complete}
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=MARKS.get(n, pytest.mark.slow)) for n in SAMPLERS])

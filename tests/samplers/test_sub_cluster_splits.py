@@ -30,6 +30,8 @@ from tests.families import FAMILIES, example
 from tests.marks import complete_but
 from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
+pytestmark = pytest.mark.compiled
+
 ALPHA = 0.7
 PRIOR = NormalGamma(10.0, 0.01, 2.0, 1.0)
 MODELS = {"DP": {}, "PY": {"discount": 0.3}, "finite": {"n_components": 3}}
@@ -194,7 +196,8 @@ def test_rows_are_those_of_all_chunks(merge, monkeypatch):
         states.check(chain.likelihood, X, None, chain.state)
 
 
-@pytest.mark.parametrize("family", complete_but([NormalGamma], FAMILIES))
+@pytest.mark.complete
+@pytest.mark.parametrize("family", FAMILIES)
 def test_compiled_steps_are_plain_ones(family):
     likelihood, data = example(family, np.random.default_rng(6), n=12)
     sampler = SubClusterSplits(ALPHA)

@@ -29,6 +29,7 @@ def documents(n_documents=30, n_words=40, length=25, seed=0):
     return Tokens(words.ravel(), n_words), np.repeat(np.arange(n_documents), length)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("levels", [1, 2])
 @pytest.mark.parametrize("beta", [0.5, np.linspace(0.05, 2.0, 40)])
 @pytest.mark.parametrize("init", ["single", "singletons"])
