@@ -1,16 +1,19 @@
 """The table of settings: whoever reads it has every row, with its default, and refuses what the check refuses."""
 
+import argparse
 import inspect
 import pickle
 import re
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from mapdpm import MAPDPM, NormalKnownVariance, OnlineAlphaSelector, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM, load
+from mapdpm.cli import options
 from mapdpm.stream import kinds
-from mapdpm.stream.settings import ROWS, ClusterSettings, documented, on_command_line, setting, settings_of, values_of
+from mapdpm.stream.settings import ROWS, ClusterSettings, on_command_line, setting, settings_of, values_of
 from repository import ROOT
 
 LEARNERS = (OnlineMAPDPM, OnlineHDP, OnlineHDPHMM, OnlineAlphaSelector)
@@ -130,12 +133,12 @@ def test_adapters_of_river_have_every_setting(adapter):
         assert getattr(made.clone().model, name) == value
 
 
-def test_a_new_row_is_all_that_a_new_setting_needs():
-    from dataclasses import dataclass
+def test_a_new_row_is_all_that_a_new_setting_needs(monkeypatch, tmp_path):
+    """A field of C that is not in the table, from one line to a file and an option."""
 
     @dataclass(kw_only=True, eq=False, repr=False)
     class More(ClusterSettings):
-        gap: int = setting(4, kinds.count(1), "Gap between points.", c="")
+        queue: int = setting(0, kinds.count(0), "Points that wait.", option=("N", "points that wait"))
 
     class Learner(More, OnlineMAPDPM):
         """A learner.
@@ -145,12 +148,19 @@ def test_a_new_row_is_all_that_a_new_setting_needs():
         {settings}
         """
 
-    assert "gap : int >= 1\n        Gap between points." in Learner.__doc__
-    assert Learner(gap=9).get_params(False)["gap"] == 9
-    assert inspect.signature(Learner).parameters["gap"].default == 4
-    with pytest.raises(ValueError, match="gap must be"):
-        Learner(gap=0)
-    assert "gap" in documented(Learner)
+    monkeypatch.setitem(ROWS, "queue", settings_of(Learner)["queue"])
+    assert "queue : int >= 0\n        Points that wait." in Learner.__doc__
+    assert inspect.signature(Learner).parameters["queue"].default == 0
+    with pytest.raises(ValueError, match="queue must be"):
+        Learner(queue=-1)
+    model = Learner(queue=9, n_features=1)
+    in_c = model.ready_learner().settings()  # a file would not do: its reader empties the queue
+    assert Learner._of_settings(in_c).get_params(False)["queue"] == 9
+    assert Learner.from_bytes(model.to_bytes()).n_features == 1
+    assert Learner.from_model(MAPDPM(likelihood=PRIOR).fit(np.zeros((9, 1))), queue=0).n_clusters == 1
+    parser = argparse.ArgumentParser()
+    options._setting_options(parser, on_command_line(Learner), "")
+    assert parser.parse_args(["--queue", "9"]).queue == 9
 
 
 # ---- the word --------------------------------------------------------------------------------------------------------
