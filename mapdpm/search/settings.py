@@ -23,7 +23,7 @@ _LEAST_TIME = 1e-6  # seconds; a limit is > 0
 
 @dataclass(eq=False, repr=False)
 class SearchParameters:
-    """The parameters that all searches share, and their defaults: the one table of them.
+    """The parameters that all searches share, and their defaults: the one table of them (decision 155).
 
     ``MAPDPM`` says what each means. An estimator adds its own, and may have other starts and moves.
     """
