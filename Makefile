@@ -167,19 +167,20 @@ clean:
 	-$(MAKE) --no-print-directory -C c_kernels clean
 
 # The package is installed as an editable one: Python files are those of the tree, and the compiled modules are made
-# anew whenever something they are made of has changed.
+# anew whenever something they are made of has changed. Python compiles a module when it is first imported: most of those
+# of the packages never are.
 .venv/bin/python: | check-tools
 	@echo 'making .venv'
 	@rm -rf .venv && $(PYTHON) -m venv .venv
 
 .venv/installed: .venv/bin/python $(KERNELS)
 	@echo 'compiling and installing mapdpm in .venv'
-	@$(PIP) install -e '.[plot]'
+	@$(PIP) install --no-compile -e '.[plot]'
 	@touch $@
 
 .venv/tested: .venv/bin/python $(KERNELS)
 	@echo 'compiling and installing mapdpm, and what its tests need, in .venv'
-	@$(PIP) install -e '.[test,lint]'
+	@$(PIP) install --no-compile -e '.[test,lint]'
 	@touch .venv/installed $@
 
 check-tools:

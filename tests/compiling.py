@@ -1,9 +1,14 @@
 """Compiling the C library with programs, for the tests of what lies around it."""
 
+import functools
+import hashlib
 import importlib.util
+import os
 import re
+import shlex
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -24,6 +29,7 @@ amalgamate = program(KERNELS / "amalgamate.py")
 SOURCE = amalgamate.current()
 FIRMWARE = KERNELS / "firmware"
 FOLDER = KERNELS / "amalgamation"
+OBJECTS = ROOT / "build" / "objects"
 STUBS = ROOT / "tests" / "c_kernels" / "stubs"
 SKETCH = FOLDER / "examples" / "Wristband" / "Wristband.ino"
 
@@ -54,13 +60,38 @@ def links(*command, cwd=None):
     return done.returncode == 0
 
 
-def library_object(folder, real):
-    """The library for this machine, compiled into a folder if it is not there yet."""
-    compiled = folder / f"mapdpm_{real}.o"
+def object_of(source, *flags, compiler="gcc"):
+    """The object of a file of the library, compiled once with these flags for all tests, until a file changes."""
+    need(shlex.split(compiler)[0])
+    words = [*shlex.split(compiler), *flags, f"-I{KERNELS}", "-c", source]
+    key = hashlib.sha256("\0".join([of_all_sources(), version_of(words[0]), *map(str, words)]).encode()).hexdigest()
+    compiled = OBJECTS / f"{key[:16]}.o"
     if not compiled.exists():
-        flags = ["-std=c99", "-O1", "-DMAPDPM_NO_CLONES", f"-DMAPDPM_REAL={real}"]
-        run(need("gcc"), *flags, "-c", SOURCE / "mapdpm.c", "-o", compiled)
+        OBJECTS.mkdir(parents=True, exist_ok=True)
+        ours = compiled.with_suffix(f".{os.getpid()}")  # another worker may compile it, too
+        run(*words, "-o", ours)
+        ours.replace(compiled)
     return compiled
+
+
+@functools.cache
+def version_of(tool):
+    return run(tool, "--version")
+
+
+@functools.cache
+def of_all_sources():
+    """A hash of the files of the library. Objects of a week ago are removed."""
+    for old in OBJECTS.glob("*.o"):
+        if time.time() - old.stat().st_mtime > 7 * 24 * 3600:
+            old.unlink(missing_ok=True)
+    files = [*KERNELS.glob("*.[ch]"), *(path for room in amalgamate.ROOMS for path in (KERNELS / room).glob("*.[ch]"))]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
+
+
+def library_object(real):
+    """The two files for this machine."""
+    return object_of(SOURCE / "mapdpm.c", "-std=c99", "-O1", "-DMAPDPM_NO_CLONES", f"-DMAPDPM_REAL={real}")
 
 
 def kconfig_options():

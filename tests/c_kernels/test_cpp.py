@@ -15,13 +15,6 @@ CHIPS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    """A function that returns the library of a real type."""
-    folder = tmp_path_factory.mktemp("library")
-    return lambda real: library_object(folder, real)
-
-
 @pytest.mark.parametrize(
     ("cxx", "standard", "real"),
     [
@@ -30,13 +23,13 @@ def library(tmp_path_factory):
         pytest.param("clang++", 17, "float", marks=pytest.mark.complete),
     ],
 )
-def test_wrapper_gives_the_bits_of_the_c_functions(cxx, standard, real, library, tmp_path):
+def test_wrapper_gives_the_bits_of_the_c_functions(cxx, standard, real, tmp_path):
     flags = [f"-std=c++{standard}", *CXX_FLAGS, f"-DMAPDPM_REAL={real}"]
-    run(need(cxx), *flags, PROGRAMS / "wrapper.cpp", library(real), "-o", tmp_path / "wrapper")
+    run(need(cxx), *flags, PROGRAMS / "wrapper.cpp", library_object(real), "-o", tmp_path / "wrapper")
     assert run(tmp_path / "wrapper") == ""
 
 
-def test_wrapper_does_not_link_with_a_library_of_another_real_type(library, tmp_path):
+def test_wrapper_does_not_link_with_a_library_of_another_real_type(tmp_path):
     need("g++")
     program = tmp_path / "main.cpp"
     program.write_text(
@@ -48,8 +41,8 @@ def test_wrapper_does_not_link_with_a_library_of_another_real_type(library, tmp_
         "}\n"
     )
     flags = ["-std=c++11", *CXX_FLAGS, "-DMAPDPM_REAL=float"]
-    assert links("g++", *flags, program, library("float"), "-o", tmp_path / "main")
-    assert not links("g++", *flags, program, library("double"), "-o", tmp_path / "main")
+    assert links("g++", *flags, program, library_object("float"), "-o", tmp_path / "main")
+    assert not links("g++", *flags, program, library_object("double"), "-o", tmp_path / "main")
 
 
 @pytest.mark.complete

@@ -19,17 +19,11 @@ WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wno-sign-conversio
 TWO_SLOTS = EXAMPLES / "TwoSlots"
 
 
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
-    """A function that compiles a program; the library is compiled once for each real type."""
-    folder = tmp_path_factory.mktemp("library")
-
-    def compiled(program, real, *words):
-        flags = ["-O1", *WARNINGS, f"-I{SOURCE}", f"-DMAPDPM_REAL={real}"]
-        run(need("gcc"), *flags, *words, library_object(folder, real), "-o", program)
-        return program
-
-    return compiled
+def compiled(program, real, *words):
+    """Compile a program with the library."""
+    flags = ["-O1", *WARNINGS, f"-I{SOURCE}", f"-DMAPDPM_REAL={real}"]
+    run(need("gcc"), *flags, *words, library_object(real), "-o", program)
+    return program
 
 
 def cmake(example, folder, **environment):
@@ -52,7 +46,7 @@ def n_seen(data, folder):
 # ---- two slots in flash ----------------------------------------------------------------------------------------------
 
 
-def test_two_slots_go_on_where_the_last_run_ended(compiled, tmp_path):
+def test_two_slots_go_on_where_the_last_run_ended(tmp_path):
     program = compiled(tmp_path / "main", "float", "-std=c99", TWO_SLOTS / "main.c", TWO_SLOTS / "two_slots.c")
     printed = [run(program, cwd=tmp_path).strip() for _ in range(3)]
     assert printed == [
@@ -68,7 +62,7 @@ def test_two_slots_go_on_where_the_last_run_ended(compiled, tmp_path):
 
 
 @pytest.mark.parametrize("real", ["float", pytest.param("double", marks=pytest.mark.complete)])
-def test_power_loss_at_each_byte_of_each_erase_and_write(real, compiled, tmp_path):
+def test_power_loss_at_each_byte_of_each_erase_and_write(real, tmp_path):
     page = 64
     words = ["-std=c99", f"-DTWO_SLOTS_PAGE={page}", f"-I{TWO_SLOTS}"]
     sources = [HERE / "programs" / "power_loss.c", TWO_SLOTS / "two_slots.c"]
@@ -82,7 +76,7 @@ def test_power_loss_at_each_byte_of_each_erase_and_write(real, compiled, tmp_pat
 # ---- boards ----------------------------------------------------------------------------------------------------------
 
 
-def test_freertos_learns_in_a_task(compiled, tmp_path):
+def test_freertos_learns_in_a_task(tmp_path):
     stub = STUBS / "freertos"
     words = ["-std=c11", f"-I{stub}", f"-I{EXAMPLES / 'FreeRTOS'}"]
     printed = run(compiled(tmp_path / "main", "float", *words, EXAMPLES / "FreeRTOS" / "main.c", stub / "board.c"))

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import mapdpm
-from compiling import FIRMWARE, SOURCE, amalgamate, finished, need, run
+from compiling import FIRMWARE, SOURCE, amalgamate, finished, library_object, need, run
 from repository import ROOT
 
 # What headers of vendors define: CMSIS and ST's, Arduino, ESP-IDF, Zephyr, avr-libc.
@@ -57,8 +57,7 @@ def test_a_library_of_the_other_real_type_does_not_link(compiler, language, tmp_
     need("gcc")
     need(compiler)
     (tmp_path / "main.c").write_text(MAKES)
-    run("gcc", "-O0", "-w", "-DMAPDPM_REAL=float", "-c", SOURCE / "mapdpm.c", cwd=tmp_path)
-    link = [compiler, f"-I{SOURCE}", "-x", language, "main.c", "-x", "none", "mapdpm.o"]
+    link = [compiler, f"-I{SOURCE}", "-x", language, "main.c", "-x", "none", library_object("float")]
     run(*link, "-DMAPDPM_REAL=float", cwd=tmp_path)
     done = finished(*link, cwd=tmp_path)
     assert done.returncode != 0

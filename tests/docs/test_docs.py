@@ -25,7 +25,7 @@ from typing import NamedTuple
 import pytest
 
 import mapdpm
-from compiling import SOURCE
+from compiling import SOURCE, object_of
 from mapdpm import backends
 from repository import ROOT
 from tests.marks import complete_but
@@ -141,18 +141,18 @@ def run_c(block: Block, where: str, folder: Path) -> None:
     needed = [kernels / "mapdpm.c", *(path for room in rooms for path in sorted((kernels / room).glob("*.c")))]
     source, program = folder / "block.c", folder / "block"
     source.write_text(block.code, encoding="utf-8")
-    flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", f"-I{kernels}"]
-    compiler = shlex.split(os.environ.get("CC", "cc"))
-    pair = SOURCE / "mapdpm.c"
-    commands = [[*compiler, *flags, source, *needed, "-lm", "-o", program], [program]]
+    pair, in_float, builds = [SOURCE / "mapdpm.c"], ["-DMAPDPM_REAL=float"], [(needed, [])]
     if where.startswith("c_kernels/"):  # its page is about the two files, and about float
-        commands = [[*compiler, *flags, "-DMAPDPM_REAL=float", source, pair, "-o", program], [program]]
+        builds = [(pair, in_float)]
     for switch in re.findall(r"#ifdef (MAPDPM_\w+)", block.code):
-        compile_it = [*compiler, *flags, f"-D{switch}", source, pair, "-o", program]
-        commands += [compile_it, [program], [*compile_it, "-DMAPDPM_REAL=float"], [program]]
-    for command in commands:
-        run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        assert run.returncode == 0, f"{where}: {run.stdout}{run.stderr}"
+        builds += [(pair, [f"-D{switch}", *more]) for more in ([], in_float)]
+    cc = os.environ.get("CC", "cc")
+    for sources, switches in builds:
+        flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", "-DMAPDPM_NO_CLONES", *switches]
+        objects = [object_of(path, *flags, compiler=cc) for path in sources]
+        for command in ([*shlex.split(cc), *flags, f"-I{kernels}", source, *objects, "-lm", "-o", program], [program]):
+            run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            assert run.returncode == 0, f"{where}: {run.stdout}{run.stderr}"
 
 
 def run_cpp(block: Block, where: str, folder: Path) -> None:
