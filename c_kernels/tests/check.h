@@ -1,8 +1,10 @@
 /* A minimal test harness. CHECK counts, and prints the place of a failure. */
 #ifndef CHECK_H
 #define CHECK_H
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 static int checks_passed, checks_failed;
 
@@ -14,6 +16,22 @@ static int checks_passed, checks_failed;
             checks_failed++;                                                                                          \
             printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);                                            \
         }                                                                                                             \
+    } while (0)
+
+/* A call that succeeds, and one whose arguments are wrong. */
+#define CHECK_OK(call) CHECK((call) == MAPDPM_OK)
+#define CHECK_REFUSED(call) CHECK((call) == MAPDPM_E_ARGUMENT)
+
+#define CHECK_NEAR(x, y, most) CHECK(fabs((double)(x) - (double)(y)) <= (most))
+
+/* A check while a place holds another value; then it gets back its own. */
+#define CHECK_WITH(place, value, condition)                                                                           \
+    do {                                                                                                              \
+        unsigned char kept_value[sizeof(place)];                                                                      \
+        memcpy(kept_value, &(place), sizeof kept_value);                                                              \
+        (place) = (value);                                                                                            \
+        CHECK(condition);                                                                                             \
+        memcpy(&(place), kept_value, sizeof kept_value);                                                              \
     } while (0)
 
 #define REPORT() (printf("%s (%u-byte reals): %d passed, %d failed\n", __FILE__, (unsigned)sizeof(mapdpm_real),       \

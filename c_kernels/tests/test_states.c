@@ -1,50 +1,21 @@
 /* States of sequences: counts, sizes and weights stay those of the labels; each visit finds the best state for held
  * weights; nothing moves at a mode. Paths agree with all paths, one by one. Wrong arguments are refused. */
-#include "check.h"
-#include "mapdpm_batch.h"
+#include "weighted.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+enum { SEQUENCES = 5, ROWS = CAPACITY + 1 };
 
-enum { N = 120, D = 3, CAPACITY = 24, SEQUENCES = 5, ROWS = CAPACITY + 1 };
+static int64_t previous[N], following[N], in_time[N];
 
-static mapdpm_real data[N * D];
-static double parameters[2 * D + 2] = {0, 0, 0, 0.1, 2, 1, 1, 1};
-static double known_parameters[3 * D] = {0, 0, 0, 20, 20, 20, 1, 1, 1};
-static int64_t previous[N], following[N], in_time[N], table[ROWS * CAPACITY], sizes[ROWS];
-static double weights[ROWS];
-static mapdpm_states states = {previous, following, table, sizes, weights, 1.5, 0, 0.4};
+/* What a visit keeps up to date beside the partition. */
+static struct counted {
+    int64_t capacity; /* slots in the table and in use */
+    int64_t table[ROWS * CAPACITY], sizes[ROWS];
+    double weights[ROWS];
+} now;
 
-typedef struct partition {
-    int64_t labels[N], counts[CAPACITY];
-    mapdpm_clusters clusters;
-    unsigned char *workspace;
-} partition;
+static mapdpm_states states = {previous, following, now.table, now.sizes, now.weights, 1.5, 0, 0.4};
 
-static partition new_partition(int64_t capacity)
-{
-    partition p = {{0}, {0}, {0, NULL, NULL, NULL, NULL}, NULL};
-
-    p.clusters.capacity = capacity;
-    p.clusters.rows = malloc(sizeof(double) * (size_t)(capacity * mapdpm_row_size(MAPDPM_NORMAL_INVERSE_WISHART, D)));
-    p.workspace = malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, capacity));
-    return p;
-}
-
-/* A copy of a struct that points into itself. */
-static mapdpm_clusters *clusters_of(partition *p)
-{
-    p->clusters.labels = p->labels;
-    p->clusters.counts = p->counts;
-    return &p->clusters;
-}
-
-static void free_partition(partition *p)
-{
-    free(p->clusters.rows);
-    free(p->workspace);
-}
+#define SLOTS(p) SLOTS_OF(p, now.capacity)
 
 /* Sequences whose points lie between each other, so that neighbours in memory are not neighbours in time. The last
  * point is a sequence of its own. Clusters overlap, so that the points alone do not decide. */
@@ -62,15 +33,6 @@ static void fill(uint64_t *state)
         for (d = 0; d < D; d++)
             data[i * D + d] = (mapdpm_real)((double)kind[i] * (d == 1 ? -1.5 : 1.5) + 1.5 * check_uniform(state));
     }
-}
-
-static mapdpm_problem problem_of(int32_t family)
-{
-    mapdpm_problem p = {0, N, D, data, NULL, NULL, 1.5, 0, 0};
-
-    p.family = family;
-    p.parameters = family == MAPDPM_NORMAL_GAMMA ? parameters : known_parameters;
-    return p;
 }
 
 /* The transitions of labels; those of a point without a slot do not count. */
@@ -92,18 +54,18 @@ static void count_transitions(const mapdpm_problem *problem, const int64_t *labe
 }
 
 /* All that depends on the labels; weights that sum to alpha. */
-static void set_up(const mapdpm_problem *problem, partition *p)
+static void set_up(const mapdpm_problem *problem, partition *p, int64_t capacity)
 {
-    const int64_t capacity = p->clusters.capacity;
     int64_t k, used = 0;
 
-    CHECK(mapdpm_statistics(problem, clusters_of(p), p->workspace) == MAPDPM_OK);
-    count_transitions(problem, p->labels, capacity, table, sizes);
+    now.capacity = capacity;
+    CHECK_OK(mapdpm_statistics(problem, SLOTS(p), workspace));
+    count_transitions(problem, p->labels, capacity, now.table, now.sizes);
     for (k = 0; k < capacity; k++)
         used += p->counts[k] > 0;
     for (k = 0; k < capacity; k++)
-        weights[k] = p->counts[k] > 0 ? 1.2 / (double)used : 0;
-    weights[capacity] = used > 0 ? 0.3 : 1.5;
+        now.weights[k] = p->counts[k] > 0 ? 1.2 / (double)used : 0;
+    now.weights[capacity] = used > 0 ? 0.3 : 1.5;
 }
 
 static void shuffle(const mapdpm_problem *problem, partition *p, uint64_t *state, int64_t used)
@@ -112,41 +74,44 @@ static void shuffle(const mapdpm_problem *problem, partition *p, uint64_t *state
 
     for (i = 0; i < N; i++)
         p->labels[i] = (int64_t)(check_random(state) % (uint64_t)used);
-    set_up(problem, p);
+    set_up(problem, p, CAPACITY);
+}
+
+/* No point is in. */
+static void take_all_out(const mapdpm_problem *problem, partition *p, int64_t capacity)
+{
+    memset(p->labels, 0xff, sizeof p->labels);
+    set_up(problem, p, capacity);
 }
 
 static void all_is_that_of_the_labels(const mapdpm_problem *problem, const partition *p)
 {
-    const int64_t capacity = p->clusters.capacity;
+    const int64_t capacity = now.capacity;
     int64_t i, k, counted[ROWS * CAPACITY], sums[ROWS], points[CAPACITY] = {0};
-    double sum = weights[capacity];
 
     count_transitions(problem, p->labels, capacity, counted, sums);
-    CHECK(memcmp(counted, table, sizeof *counted * (size_t)((capacity + 1) * capacity)) == 0);
-    CHECK(memcmp(sums, sizes, sizeof *sums * (size_t)(capacity + 1)) == 0);
+    CHECK(memcmp(counted, now.table, sizeof *counted * (size_t)((capacity + 1) * capacity)) == 0);
+    CHECK(memcmp(sums, now.sizes, sizeof *sums * (size_t)(capacity + 1)) == 0);
     for (i = 0; i < problem->n_points; i++)
         if (p->labels[i] >= 0)
             points[p->labels[i]]++;
-    for (k = 0; k < capacity; k++) {
+    for (k = 0; k < capacity; k++)
         CHECK(points[k] == p->counts[k]);
-        CHECK((p->counts[k] > 0) == (weights[k] > 0));
-        sum += weights[k];
-    }
-    CHECK(fabs(sum - 1.5) < 1e-12); /* some hundred roundings */
+    check_weights(now.weights, p->counts, capacity, 1.5);
 }
 
 /* The rows that moves edited have the log marginals of rows that are made from the labels. */
-static void rows_are_those_of_the_labels(const mapdpm_problem *problem, partition *p, partition *other)
+static void rows_are_those_of_the_labels(const mapdpm_problem *problem, partition *p)
 {
     double edited[CAPACITY], made[CAPACITY];
+    partition other = *p;
     int64_t k;
 
-    CHECK(mapdpm_log_marginals(problem, clusters_of(p), p->workspace, edited) == MAPDPM_OK);
-    memcpy(other->labels, p->labels, sizeof p->labels);
-    CHECK(mapdpm_statistics(problem, clusters_of(other), other->workspace) == MAPDPM_OK);
-    CHECK(mapdpm_log_marginals(problem, clusters_of(other), other->workspace, made) == MAPDPM_OK);
+    CHECK_OK(mapdpm_log_marginals(problem, CLUSTERS_OF(p), workspace, edited));
+    CHECK_OK(mapdpm_statistics(problem, CLUSTERS_OF(&other), workspace));
+    CHECK_OK(mapdpm_log_marginals(problem, CLUSTERS_OF(&other), workspace, made));
     for (k = 0; k < CAPACITY; k++)
-        CHECK(fabs(edited[k] - made[k]) <= 1e-9 * (1 + fabs(made[k])));
+        CHECK_NEAR(edited[k], made[k], 1e-9 * (1 + fabs(made[k])));
 }
 
 /* log of w (w + 1) ... (w + n - 1) */
@@ -162,8 +127,8 @@ static double joint_of(const mapdpm_problem *problem, partition *p, const double
     int64_t v, k, counted[ROWS * CAPACITY], sums[ROWS];
     double marginals[CAPACITY], joint = 0;
 
-    CHECK(mapdpm_statistics(problem, clusters_of(p), p->workspace) == MAPDPM_OK);
-    CHECK(mapdpm_log_marginals(problem, clusters_of(p), p->workspace, marginals) == MAPDPM_OK);
+    CHECK_OK(mapdpm_statistics(problem, CLUSTERS_OF(p), workspace));
+    CHECK_OK(mapdpm_log_marginals(problem, CLUSTERS_OF(p), workspace, marginals));
     count_transitions(problem, p->labels, CAPACITY, counted, sums);
     for (k = 0; k < CAPACITY; k++)
         joint += marginals[k];
@@ -175,13 +140,20 @@ static double joint_of(const mapdpm_problem *problem, partition *p, const double
     return joint;
 }
 
+/* Visits of these points; *position and *moved go on. */
+static int visit(const mapdpm_problem *problem, partition *p, const int64_t *order, int64_t n, int64_t *position,
+                 int64_t *moved)
+{
+    return mapdpm_visit_states(problem, SLOTS(p), &states, workspace, order, n, 0, position, moved);
+}
+
 /* Visit all points in order; returns how many moved. */
 static int64_t visit_all(const mapdpm_problem *problem, partition *p, int may_grow)
 {
     int64_t position = 0, moved = 0;
 
-    CHECK(mapdpm_visit_states(problem, clusters_of(p), &states, p->workspace, in_time, problem->n_points, may_grow,
-                              &position, &moved) == MAPDPM_OK);
+    CHECK_OK(mapdpm_visit_states(problem, SLOTS(p), &states, workspace, in_time, problem->n_points, may_grow, &position,
+                                 &moved));
     CHECK(position == problem->n_points);
     return moved;
 }
@@ -189,30 +161,23 @@ static int64_t visit_all(const mapdpm_problem *problem, partition *p, int may_gr
 /* One more visit moves nothing, and changes no bit of anything. */
 static void nothing_changes(const mapdpm_problem *problem, partition *p)
 {
-    const size_t size = (size_t)(p->clusters.capacity * mapdpm_row_size(problem->family, D));
-    int64_t old_table[ROWS * CAPACITY], old_sizes[ROWS], old_labels[N], old_counts[CAPACITY];
-    double old_weights[ROWS], old_rows[CAPACITY * 64];
+    const struct counted before = now;
+    const partition was = *p;
 
-    CHECK(size <= sizeof old_rows / sizeof *old_rows);
-    memcpy(old_table, table, sizeof table);
-    memcpy(old_sizes, sizes, sizeof sizes);
-    memcpy(old_weights, weights, sizeof weights);
-    memcpy(old_labels, p->labels, sizeof old_labels);
-    memcpy(old_counts, p->counts, sizeof old_counts);
-    memcpy(old_rows, p->clusters.rows, size * sizeof(double));
+    CHECK(mapdpm_row_size(problem->family, D) == ROW); /* so that all of the rows is compared */
     CHECK(visit_all(problem, p, 0) == 0);
-    CHECK(memcmp(old_table, table, sizeof table) == 0);
-    CHECK(memcmp(old_sizes, sizes, sizeof sizes) == 0);
-    CHECK(memcmp(old_weights, weights, sizeof weights) == 0);
-    CHECK(memcmp(old_labels, p->labels, sizeof old_labels) == 0);
-    CHECK(memcmp(old_counts, p->counts, sizeof old_counts) == 0);
-    CHECK(memcmp(old_rows, p->clusters.rows, size * sizeof(double)) == 0);
+    CHECK(memcmp(before.table, now.table, sizeof now.table) == 0);
+    CHECK(memcmp(before.sizes, now.sizes, sizeof now.sizes) == 0);
+    CHECK(memcmp(before.weights, now.weights, sizeof now.weights) == 0);
+    CHECK(memcmp(was.labels, p->labels, sizeof p->labels) == 0);
+    CHECK(memcmp(was.counts, p->counts, sizeof p->counts) == 0);
+    CHECK(memcmp(was.rows, p->rows, sizeof p->rows) == 0);
 }
 
 static void sweeps_end_at_a_mode(int32_t family, uint64_t *state)
 {
     const mapdpm_problem problem = problem_of(family);
-    partition p = new_partition(CAPACITY), other = new_partition(CAPACITY);
+    partition p;
     int64_t round, sweep, moved, total = 0;
 
     for (round = 0; round < 10; round++) {
@@ -221,24 +186,20 @@ static void sweeps_end_at_a_mode(int32_t family, uint64_t *state)
             moved = visit_all(&problem, &p, 0);
             total += moved;
             all_is_that_of_the_labels(&problem, &p);
-            rows_are_those_of_the_labels(&problem, &p, &other);
+            rows_are_those_of_the_labels(&problem, &p);
         }
         CHECK(moved == 0);
         nothing_changes(&problem, &p);
     }
     CHECK(total > 0);
-    free_partition(&p);
-    free_partition(&other);
 }
 
 /* A call keeps weights from point to point where they are the same; calls of one point cannot. */
 static void one_call_is_many_calls(int32_t family, uint64_t *state)
 {
     const mapdpm_problem problem = problem_of(family);
-    partition p = new_partition(CAPACITY), other = new_partition(CAPACITY);
-    const size_t bytes = sizeof(double) * (size_t)(CAPACITY * mapdpm_row_size(family, D));
-    int64_t start_table[ROWS * CAPACITY], start_sizes[ROWS], order[N], i, s, round, n = 0;
-    double start_weights[ROWS], single_weights[ROWS];
+    partition p, other;
+    int64_t order[N], i, s, round, n = 0;
 
     for (s = 0; s < SEQUENCES; s++) /* along sequences, where runs of points are in one state */
         for (i = s; i < N - 1; i += SEQUENCES)
@@ -246,41 +207,29 @@ static void one_call_is_many_calls(int32_t family, uint64_t *state)
     order[n++] = N - 1;
     for (round = 0; round < 6; round++) {
         int64_t position = 0, moved = 0, single_moves = 0;
+        struct counted start, single;
 
         if (round % 3 == 0)
             shuffle(&problem, &p, state, 8);
-        if (round == 3) { /* a start, where points come from one state again and again, and counts grow */
-            for (i = 0; i < N; i++)
-                p.labels[i] = -1;
-            set_up(&problem, &p);
-        }
-        memcpy(other.labels, p.labels, sizeof p.labels);
-        memcpy(other.counts, p.counts, sizeof p.counts);
-        memcpy(other.clusters.rows, p.clusters.rows, bytes);
-        memcpy(start_table, table, sizeof table);
-        memcpy(start_sizes, sizes, sizeof sizes);
-        memcpy(start_weights, weights, sizeof weights);
+        if (round == 3) /* a start, where points come from one state again and again, and counts grow */
+            take_all_out(&problem, &p, CAPACITY);
+        other = p;
+        start = now;
         for (i = 0; i < N; i++) {
             position = 0;
-            CHECK(mapdpm_visit_states(&problem, clusters_of(&other), &states, other.workspace, order + i, 1, 0,
-                                      &position, &single_moves) == MAPDPM_OK);
+            CHECK_OK(visit(&problem, &other, order + i, 1, &position, &single_moves));
         }
-        memcpy(single_weights, weights, sizeof weights);
-        memcpy(table, start_table, sizeof table);
-        memcpy(sizes, start_sizes, sizeof sizes);
-        memcpy(weights, start_weights, sizeof weights);
+        single = now;
+        now = start;
         position = 0;
-        CHECK(mapdpm_visit_states(&problem, clusters_of(&p), &states, p.workspace, order, N, 0, &position, &moved) ==
-              MAPDPM_OK);
+        CHECK_OK(visit(&problem, &p, order, N, &position, &moved));
         CHECK(position == N && moved == single_moves);
         CHECK(memcmp(other.labels, p.labels, sizeof p.labels) == 0);
         CHECK(memcmp(other.counts, p.counts, sizeof p.counts) == 0);
-        CHECK(memcmp(other.clusters.rows, p.clusters.rows, bytes) == 0);
-        CHECK(memcmp(single_weights, weights, sizeof weights) == 0);
+        CHECK(memcmp(other.rows, p.rows, sizeof p.rows) == 0);
+        CHECK(memcmp(single.weights, now.weights, sizeof now.weights) == 0);
         all_is_that_of_the_labels(&problem, &p);
     }
-    free_partition(&p);
-    free_partition(&other);
 }
 
 /* What single visits came upon; a test that misses a case would prove little. */
@@ -290,22 +239,21 @@ static struct {
 
 /* The state that a visit chose is the best of all. A new state weighs all of the rest when it is judged, as the point
  * that is alone in a state does, with its state's share; so these weights are held. */
-static void visit_finds_the_best(const mapdpm_problem *problem, partition *p, partition *other, int64_t i)
+static void visit_finds_the_best(const mapdpm_problem *problem, partition *p, int64_t i)
 {
-    const int64_t own = p->labels[i], alone = own >= 0 && p->counts[own] == 1, order[1] = {i};
+    const int64_t own = p->labels[i], alone = own >= 0 && p->counts[own] == 1;
     int64_t k, to, fresh = own, position = 0, moved = 7;
     double held[ROWS], chosen, before, joint;
+    partition other = *p;
 
-    memcpy(held, weights, sizeof held);
+    memcpy(held, now.weights, sizeof held);
     if (!alone)
         for (fresh = 0; fresh < CAPACITY && p->counts[fresh] > 0; fresh++)
             ;
     if (fresh < CAPACITY)
         held[fresh] += held[CAPACITY];
-    memcpy(other->labels, p->labels, sizeof p->labels);
-    before = own >= 0 ? joint_of(problem, other, held) : -INFINITY;
-    CHECK(mapdpm_visit_states(problem, clusters_of(p), &states, p->workspace, order, 1, 0, &position, &moved) ==
-          MAPDPM_OK);
+    before = own >= 0 ? joint_of(problem, &other, held) : -INFINITY;
+    CHECK_OK(visit(problem, p, &i, 1, &position, &moved));
     to = p->labels[i];
     CHECK(position == 1 && to >= 0 && moved == 7 + (to != own)); /* moves are added */
     seen.moves += to != own;
@@ -314,14 +262,14 @@ static void visit_finds_the_best(const mapdpm_problem *problem, partition *p, pa
     seen.lone_stays += to == own && alone;
     seen.entries += own < 0;
     for (k = 0; k < N; k++)
-        CHECK(k == i || p->labels[k] == other->labels[k]);
-    other->labels[i] = to;
-    chosen = joint_of(problem, other, held);
+        CHECK(k == i || p->labels[k] == other.labels[k]);
+    other.labels[i] = to;
+    chosen = joint_of(problem, &other, held);
     CHECK(chosen >= before - 1e-8 * (1 + fabs(chosen)));
     for (k = 0; k < CAPACITY; k++)
         if (held[k] > 0) {
-            other->labels[i] = k;
-            joint = joint_of(problem, other, held);
+            other.labels[i] = k;
+            joint = joint_of(problem, &other, held);
             CHECK(joint <= chosen + 1e-8 * (1 + fabs(chosen)));
         }
 }
@@ -329,7 +277,7 @@ static void visit_finds_the_best(const mapdpm_problem *problem, partition *p, pa
 static void visits_find_the_best(int32_t family, uint64_t *state)
 {
     const mapdpm_problem problem = problem_of(family);
-    partition p = new_partition(CAPACITY), other = new_partition(CAPACITY);
+    partition p;
     int64_t i, round, sweep;
 
     for (round = 0; round < 4; round++) {
@@ -338,55 +286,48 @@ static void visits_find_the_best(int32_t family, uint64_t *state)
             for (i = 0; i < N; i++)
                 if (check_random(state) % 3 == 0)
                     p.labels[i] = -1;
-            set_up(&problem, &p);
+            set_up(&problem, &p, CAPACITY);
         }
         for (i = 0; i < N; i++)
             if (p.labels[i] < 0)
-                visit_finds_the_best(&problem, &p, &other, i);
+                visit_finds_the_best(&problem, &p, i);
         all_is_that_of_the_labels(&problem, &p);
         for (sweep = 0; sweep < 2; sweep++)
             for (i = 0; i < N; i++)
-                visit_finds_the_best(&problem, &p, &other, i);
+                visit_finds_the_best(&problem, &p, i);
         all_is_that_of_the_labels(&problem, &p);
     }
-    free_partition(&p);
-    free_partition(&other);
 }
 
 /* From no labels, in order of time. */
 static void a_start_puts_all_points_in(int32_t family)
 {
     const mapdpm_problem problem = problem_of(family);
-    partition p = new_partition(CAPACITY), few = new_partition(2);
+    partition p, few;
     int64_t i, position = 0, moved = 0;
 
-    for (i = 0; i < N; i++)
-        p.labels[i] = few.labels[i] = -1;
-    set_up(&problem, &p);
+    take_all_out(&problem, &p, CAPACITY);
     CHECK(visit_all(&problem, &p, 1) == N);
     all_is_that_of_the_labels(&problem, &p);
     CHECK(p.labels[0] == 0 && p.counts[1] > 0 && p.counts[CAPACITY - 1] == 0);
 
-    set_up(&problem, &few);
-    CHECK(mapdpm_visit_states(&problem, clusters_of(&few), &states, few.workspace, in_time, N, 1, &position, &moved) ==
-          MAPDPM_OK);
+#define GROW(may_grow)                                                                                                \
+    mapdpm_visit_states(&problem, SLOTS(&few), &states, workspace, in_time, N, may_grow, &position, &moved)
+    take_all_out(&problem, &few, 2);
+    CHECK_OK(GROW(1));
     CHECK(position > 1 && position < N && moved == position);
     CHECK(few.counts[0] > 0 && few.counts[1] == 1); /* the last point took the last slot */
     CHECK(few.labels[position - 1] == 1);
     for (i = 0; i < N; i++)
         CHECK((few.labels[i] >= 0) == (i < position));
     all_is_that_of_the_labels(&problem, &few);
-    CHECK(mapdpm_visit_states(&problem, clusters_of(&few), &states, few.workspace, in_time, N, 1, &position, &moved) ==
-          MAPDPM_OK);
+    CHECK_OK(GROW(1));
     CHECK(moved == position); /* still no slot */
-    CHECK(mapdpm_visit_states(&problem, clusters_of(&few), &states, few.workspace, in_time, N, 0, &position, &moved) ==
-          MAPDPM_OK);
+    CHECK_OK(GROW(0));
     CHECK(position == N && moved == N);
     for (i = 0; i < N; i++)
         CHECK(few.labels[i] == 0 || few.labels[i] == 1);
     all_is_that_of_the_labels(&problem, &few);
-    free_partition(&p);
-    free_partition(&few);
 }
 
 /* A point that is alone in its state, first at `at` in the only sequence. */
@@ -396,7 +337,7 @@ static void a_lone_point(int32_t family, int64_t at)
     mapdpm_real points[5 * D] = {0};
     int64_t old_previous[N], old_following[N], i, d;
     double share, rest;
-    partition p = new_partition(2);
+    partition p = {{0}, {0}, {0}};
 
     memcpy(old_previous, previous, sizeof previous);
     memcpy(old_following, following, sizeof following);
@@ -409,122 +350,97 @@ static void a_lone_point(int32_t family, int64_t at)
     }
     for (d = 0; d < D; d++)
         points[at * D + d] = 50;
-    set_up(&problem, &p);
-    weights[1] = 0.1; /* so that a share that is not restored shows: 0.3 + 0.1 - 0.1 is not 0.3 */
-    weights[0] = 1.1;
+    set_up(&problem, &p, 2);
+    now.weights[1] = 0.1; /* so that a share that is not restored shows: 0.3 + 0.1 - 0.1 is not 0.3 */
+    now.weights[0] = 1.1;
     nothing_changes(&problem, &p); /* far from the others it stays, though no slot is free */
 
     for (d = 0; d < D; d++)
         points[at * D + d] = 0;
-    set_up(&problem, &p);
-    share = weights[1];
-    rest = weights[2];
+    set_up(&problem, &p, 2);
+    share = now.weights[1];
+    rest = now.weights[2];
     CHECK(visit_all(&problem, &p, 0) == 1);
     CHECK(p.labels[at] == 0 && p.counts[0] == 5 && p.counts[1] == 0);
-    CHECK(weights[1] == 0 && weights[2] == rest + share);
+    CHECK(now.weights[1] == 0 && now.weights[2] == rest + share);
     all_is_that_of_the_labels(&problem, &p);
     nothing_changes(&problem, &p);
 
     problem.n_points = 1; /* all that there is */
     following[0] = -1;
-    p.labels[0] = -1;
-    set_up(&problem, &p);
+    take_all_out(&problem, &p, 2);
     CHECK(visit_all(&problem, &p, 1) == 1);
-    CHECK(p.labels[0] == 0 && p.counts[0] == 1 && fabs(weights[0] - 0.4 * 1.5) < 1e-15);
+    CHECK(p.labels[0] == 0 && p.counts[0] == 1 && fabs(now.weights[0] - 0.4 * 1.5) < 1e-15);
     all_is_that_of_the_labels(&problem, &p);
     nothing_changes(&problem, &p);
     memcpy(previous, old_previous, sizeof previous);
     memcpy(following, old_following, sizeof following);
-    free_partition(&p);
 }
 
 static void wrong_states_are_refused(void)
 {
     mapdpm_problem problem = problem_of(MAPDPM_NORMAL_GAMMA);
-    const mapdpm_problem right_problem = problem;
-    partition p = new_partition(CAPACITY);
-    const mapdpm_states right = states;
-    mapdpm_clusters wrong;
-    int64_t position = 0, moved = 0, held, order[2] = {0, N}, *const here = &position, *const count = &moved;
+    partition p;
+    mapdpm_clusters z = *CLUSTERS_OF(&p);
+    int64_t position = 0, moved = 0, order[2] = {0, N}, *const here = &position, *const count = &moved;
     uint64_t state = 5;
     double unit[N];
     int64_t i;
 
 #define VISIT(z, s, space, points, at, moves) mapdpm_visit_states(&problem, z, s, space, points, 2, 0, at, moves)
-#define REFUSED(s) (VISIT(clusters_of(&p), s, p.workspace, in_time, here, count) == MAPDPM_E_ARGUMENT)
+#define IS_REFUSED(s) (VISIT(&z, s, workspace, in_time, here, count) == MAPDPM_E_ARGUMENT)
     for (i = 0; i < N; i++)
         unit[i] = 1;
     shuffle(&problem, &p, &state, 3);
-    CHECK(mapdpm_visit_states(NULL, clusters_of(&p), &states, p.workspace, in_time, 2, 0, here, count) ==
-          MAPDPM_E_ARGUMENT);
-    CHECK(VISIT(NULL, &states, p.workspace, in_time, here, count) == MAPDPM_E_ARGUMENT);
-    CHECK(VISIT(clusters_of(&p), &states, NULL, in_time, here, count) == MAPDPM_E_ARGUMENT);
-    CHECK(VISIT(clusters_of(&p), &states, p.workspace, NULL, here, count) == MAPDPM_E_ARGUMENT);
-    CHECK(VISIT(clusters_of(&p), &states, p.workspace, in_time, NULL, count) == MAPDPM_E_ARGUMENT);
-    CHECK(VISIT(clusters_of(&p), &states, p.workspace, in_time, here, NULL) == MAPDPM_E_ARGUMENT);
-    CHECK(REFUSED(NULL));
+    CHECK_REFUSED(mapdpm_visit_states(NULL, &z, &states, workspace, in_time, 2, 0, here, count));
+    CHECK_REFUSED(VISIT(NULL, &states, workspace, in_time, here, count));
+    CHECK_REFUSED(VISIT(&z, &states, NULL, in_time, here, count));
+    CHECK_REFUSED(VISIT(&z, &states, workspace, NULL, here, count));
+    CHECK_REFUSED(VISIT(&z, &states, workspace, in_time, NULL, count));
+    CHECK_REFUSED(VISIT(&z, &states, workspace, in_time, here, NULL));
+    CHECK(IS_REFUSED(NULL));
 
-#define WRONG_CLUSTERS(field, value)                                                                                  \
-    wrong = *clusters_of(&p);                                                                                         \
-    wrong.field = value;                                                                                              \
-    CHECK(VISIT(&wrong, &states, p.workspace, in_time, here, count) == MAPDPM_E_ARGUMENT)
-    WRONG_CLUSTERS(labels, NULL);
-    WRONG_CLUSTERS(counts, NULL);
-    WRONG_CLUSTERS(rows, NULL);
-    WRONG_CLUSTERS(capacity, 0);
-
-#define WRONG_PROBLEM(field, value)                                                                                   \
-    problem.field = value;                                                                                            \
-    CHECK(REFUSED(&states));                                                                                          \
-    problem = right_problem
-    WRONG_PROBLEM(data, NULL);
-    WRONG_PROBLEM(parameters, NULL);
-    WRONG_PROBLEM(weights, unit);
-    WRONG_PROBLEM(n_features, 0);
-    WRONG_PROBLEM(n_points, -1);
-    WRONG_PROBLEM(family, MAPDPM_NORMAL_GAMMA - 1);
-    WRONG_PROBLEM(family, MAPDPM_NORMAL_INVERSE_WISHART + 1);
-
-#define WRONG_STATES(field, value)                                                                                    \
-    states.field = value;                                                                                             \
-    CHECK(REFUSED(&states));                                                                                          \
-    states = right
-    WRONG_STATES(previous, NULL);
-    WRONG_STATES(following, NULL);
-    WRONG_STATES(counts, NULL);
-    WRONG_STATES(sizes, NULL);
-    WRONG_STATES(weights, NULL);
-    WRONG_STATES(new_share, -0.5);
-    WRONG_STATES(new_share, 1.5);
-    WRONG_STATES(new_share, NAN);
-
-/* The last entry is that of a point that is not visited: all entries are read before the first visit. */
-#define WRONG_ENTRY(array, value)                                                                                     \
-    held = (array)[N - 1];                                                                                            \
-    (array)[N - 1] = value;                                                                                           \
-    CHECK(REFUSED(&states));                                                                                          \
-    (array)[N - 1] = held
-    WRONG_ENTRY(previous, -2);
-    WRONG_ENTRY(previous, N);
-    WRONG_ENTRY(following, -2);
-    WRONG_ENTRY(following, N);
-    WRONG_ENTRY(p.labels, -2);
-    WRONG_ENTRY(p.labels, CAPACITY);
+#define WRONG(place, value) CHECK_WITH(place, value, IS_REFUSED(&states))
+    WRONG(z.labels, NULL);
+    WRONG(z.counts, NULL);
+    WRONG(z.rows, NULL);
+    WRONG(z.capacity, 0);
+    WRONG(problem.data, NULL);
+    WRONG(problem.parameters, NULL);
+    WRONG(problem.weights, unit);
+    WRONG(problem.n_features, 0);
+    WRONG(problem.n_points, -1);
+    WRONG(problem.family, MAPDPM_NORMAL_GAMMA - 1);
+    WRONG(problem.family, MAPDPM_NORMAL_INVERSE_WISHART + 1);
+    WRONG(states.previous, NULL);
+    WRONG(states.following, NULL);
+    WRONG(states.counts, NULL);
+    WRONG(states.sizes, NULL);
+    WRONG(states.weights, NULL);
+    WRONG(states.new_share, -0.5);
+    WRONG(states.new_share, 1.5);
+    WRONG(states.new_share, NAN);
+    /* The last entry is that of a point that is not visited: all entries are read before the first visit. */
+    WRONG(previous[N - 1], -2);
+    WRONG(previous[N - 1], N);
+    WRONG(following[N - 1], -2);
+    WRONG(following[N - 1], N);
+    WRONG(p.labels[N - 1], -2);
+    WRONG(p.labels[N - 1], CAPACITY);
     CHECK(position == 0 && moved == 0);
     all_is_that_of_the_labels(&problem, &p);
 
-    CHECK(VISIT(clusters_of(&p), &states, p.workspace, order, here, count) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(visit(&problem, &p, order, 2, here, count));
     CHECK(position == 1); /* the first point was visited, and the second does not exist */
     order[1] = -1;
-    CHECK(VISIT(clusters_of(&p), &states, p.workspace, order, here, count) == MAPDPM_E_ARGUMENT && position == 1);
+    CHECK(visit(&problem, &p, order, 2, here, count) == MAPDPM_E_ARGUMENT && position == 1);
     p.labels[0] = p.labels[SEQUENCES] = -1;
-    set_up(&problem, &p);
+    set_up(&problem, &p, CAPACITY);
     order[1] = SEQUENCES; /* after point 0, which has no slot */
-    CHECK(VISIT(clusters_of(&p), &states, p.workspace, order, here, count) == MAPDPM_E_ARGUMENT && position == 1);
+    CHECK(visit(&problem, &p, order, 2, here, count) == MAPDPM_E_ARGUMENT && position == 1);
     position = 0;
-    CHECK(VISIT(clusters_of(&p), &states, p.workspace, order, here, count) == MAPDPM_OK && position == 2);
+    CHECK(visit(&problem, &p, order, 2, here, count) == MAPDPM_OK && position == 2);
     all_is_that_of_the_labels(&problem, &p);
-    free_partition(&p);
 }
 
 /* ---- paths ------------------------------------------------------------------------------------------------------- */
@@ -534,6 +450,9 @@ enum { STATES = 3, POINTS = 5, PATHS = 243, END = 4 };
 static double start[STATES], steps[STATES * STATES], scores[POINTS * STATES];
 static int64_t begins[3] = {0, END, POINTS};
 static mapdpm_chain chain = {STATES, start, steps, 2, begins};
+
+static double filtered[POINTS * STATES], totals[2], space[STATES * (STATES + 2)], log_joint, uniforms[POINTS];
+static int64_t came_from[POINTS * STATES], found[POINTS];
 
 /* All paths, and their log joints with the points. */
 static int64_t paths[PATHS][POINTS];
@@ -618,8 +537,7 @@ static double share_of(const int64_t *like, int64_t from, int64_t to, int64_t t,
 
 static void paths_are_the_best_of_all(uint64_t *state)
 {
-    double filtered[POINTS * STATES], totals[2], space[STATES * (STATES + 2)], log_joint, uniforms[POINTS];
-    int64_t came_from[POINTS * STATES], found[POINTS], path, t, k, best = 0;
+    int64_t path, t, k, best = 0;
 
     draw_chain(state);
     for (path = 1; path < PATHS; path++)
@@ -657,8 +575,7 @@ static void paths_are_the_best_of_all(uint64_t *state)
 /* Of equals the lowest; a draw never finds a state without a share. */
 static void ties_and_ends(void)
 {
-    double filtered[POINTS * STATES], space[STATES * (STATES + 2)], log_joint, uniforms[POINTS];
-    int64_t came_from[POINTS * STATES], found[POINTS], t, k;
+    int64_t t, k;
 
     for (k = 0; k < STATES; k++)
         start[k] = 1.0 / STATES;
@@ -684,55 +601,42 @@ static void ties_and_ends(void)
 
 static void wrong_chains_are_refused(uint64_t *state)
 {
-    const mapdpm_chain right = chain;
-    double filtered[POINTS * STATES], totals[2], space[STATES * (STATES + 2)], joint, uniforms[POINTS] = {0};
-    int64_t came_from[POINTS * STATES], path[POINTS], before;
-
     draw_chain(state);
-    CHECK(mapdpm_forward(&chain, scores, filtered, totals) == MAPDPM_OK);
-    CHECK(mapdpm_viterbi(&chain, NULL, space, came_from, path, &joint) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_viterbi(&chain, scores, NULL, came_from, path, &joint) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_viterbi(&chain, scores, space, NULL, path, &joint) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_viterbi(&chain, scores, space, came_from, NULL, &joint) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_viterbi(&chain, scores, space, came_from, path, NULL) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_forward(&chain, NULL, filtered, totals) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_forward(&chain, scores, NULL, totals) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_forward(&chain, scores, filtered, NULL) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_backward(&chain, NULL, filtered) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_backward(&chain, space, NULL) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_draw_path(&chain, NULL, uniforms, path) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_draw_path(&chain, filtered, NULL, path) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_draw_path(&chain, filtered, uniforms, NULL) == MAPDPM_E_ARGUMENT);
+    CHECK_OK(mapdpm_forward(&chain, scores, filtered, totals));
+    CHECK_REFUSED(mapdpm_viterbi(&chain, NULL, space, came_from, found, &log_joint));
+    CHECK_REFUSED(mapdpm_viterbi(&chain, scores, NULL, came_from, found, &log_joint));
+    CHECK_REFUSED(mapdpm_viterbi(&chain, scores, space, NULL, found, &log_joint));
+    CHECK_REFUSED(mapdpm_viterbi(&chain, scores, space, came_from, NULL, &log_joint));
+    CHECK_REFUSED(mapdpm_viterbi(&chain, scores, space, came_from, found, NULL));
+    CHECK_REFUSED(mapdpm_forward(&chain, NULL, filtered, totals));
+    CHECK_REFUSED(mapdpm_forward(&chain, scores, NULL, totals));
+    CHECK_REFUSED(mapdpm_forward(&chain, scores, filtered, NULL));
+    CHECK_REFUSED(mapdpm_backward(&chain, NULL, filtered));
+    CHECK_REFUSED(mapdpm_backward(&chain, space, NULL));
+    CHECK_REFUSED(mapdpm_draw_path(&chain, NULL, uniforms, found));
+    CHECK_REFUSED(mapdpm_draw_path(&chain, filtered, NULL, found));
+    CHECK_REFUSED(mapdpm_draw_path(&chain, filtered, uniforms, NULL));
 
-#define ALL_REFUSE(c)                                                                                                 \
-    CHECK(mapdpm_viterbi(c, scores, space, came_from, path, &joint) == MAPDPM_E_ARGUMENT);                            \
-    CHECK(mapdpm_forward(c, scores, filtered, totals) == MAPDPM_E_ARGUMENT);                                          \
-    CHECK(mapdpm_backward(c, space, filtered) == MAPDPM_E_ARGUMENT);                                                  \
-    CHECK(mapdpm_draw_path(c, filtered, uniforms, path) == MAPDPM_E_ARGUMENT)
-#define WRONG_CHAIN(field, value)                                                                                     \
-    chain.field = value;                                                                                              \
-    ALL_REFUSE(&chain);                                                                                               \
-    chain = right
-#define WRONG_BEGIN(s, value)                                                                                         \
-    before = begins[s];                                                                                               \
-    begins[s] = value;                                                                                                \
-    ALL_REFUSE(&chain);                                                                                               \
-    begins[s] = before
-    ALL_REFUSE(NULL);
-    WRONG_CHAIN(n_states, 0);
-    WRONG_CHAIN(steps, NULL);
-    WRONG_CHAIN(n_sequences, -1);
-    WRONG_CHAIN(begins, NULL);
-    WRONG_BEGIN(0, -1);
-    WRONG_BEGIN(1, 0);
-    WRONG_BEGIN(2, END);
-    WRONG_BEGIN(2, 1);
+#define ALL_REFUSE(c, place, value)                                                                                   \
+    CHECK_WITH(place, value, mapdpm_viterbi(c, scores, space, came_from, found, &log_joint) == MAPDPM_E_ARGUMENT);     \
+    CHECK_WITH(place, value, mapdpm_forward(c, scores, filtered, totals) == MAPDPM_E_ARGUMENT);                       \
+    CHECK_WITH(place, value, mapdpm_backward(c, space, filtered) == MAPDPM_E_ARGUMENT);                               \
+    CHECK_WITH(place, value, mapdpm_draw_path(c, filtered, uniforms, found) == MAPDPM_E_ARGUMENT)
+    ALL_REFUSE(NULL, chain.n_states, STATES); /* all is right, but there is no chain */
+    ALL_REFUSE(&chain, chain.n_states, 0);
+    ALL_REFUSE(&chain, chain.steps, NULL);
+    ALL_REFUSE(&chain, chain.n_sequences, -1);
+    ALL_REFUSE(&chain, chain.begins, NULL);
+    ALL_REFUSE(&chain, begins[0], -1);
+    ALL_REFUSE(&chain, begins[1], 0);
+    ALL_REFUSE(&chain, begins[2], END);
+    ALL_REFUSE(&chain, begins[2], 1);
     chain.start = NULL; /* not read by all */
-    CHECK(mapdpm_viterbi(&chain, scores, space, came_from, path, &joint) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_forward(&chain, scores, filtered, totals) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_draw_path(&chain, filtered, uniforms, path) == MAPDPM_OK);
-    CHECK(mapdpm_backward(&chain, space, filtered) == MAPDPM_OK);
-    chain = right;
+    CHECK_REFUSED(mapdpm_viterbi(&chain, scores, space, came_from, found, &log_joint));
+    CHECK_REFUSED(mapdpm_forward(&chain, scores, filtered, totals));
+    CHECK_OK(mapdpm_draw_path(&chain, filtered, uniforms, found));
+    CHECK_OK(mapdpm_backward(&chain, space, filtered));
+    chain.start = start;
 }
 
 int main(void)
@@ -741,6 +645,7 @@ int main(void)
     int64_t at;
     int round;
 
+    workspace = malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, CAPACITY));
     for (round = 0; round < 4; round++) {
         const int32_t family = round % 2 ? MAPDPM_NORMAL_KNOWN_VARIANCE : MAPDPM_NORMAL_GAMMA;
 
@@ -759,5 +664,6 @@ int main(void)
         paths_are_the_best_of_all(&state);
     ties_and_ends();
     wrong_chains_are_refused(&state);
+    free(workspace);
     return REPORT();
 }
