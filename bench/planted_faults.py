@@ -103,7 +103,7 @@ def planted(fault: Fault, paths: list[Path]) -> Iterator[None]:
 def noticed_in_python(fault: Fault, tree: Path) -> bool:
     """Whether a test fails; a test that cannot run has noticed nothing."""
     places = [tree / "tests" / place for place in fault.tests.split()]
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", QUICK, "-p", "no:cacheprovider", *places]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", QUICK, *places]
     environment = os.environ | {"PYTHONPATH": str(tree), "NUMBA_CACHE_DIR": str(tree / ".cache" / "numba")}
     run = subprocess.run(
         command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
