@@ -1,7 +1,7 @@
 /* States of sequences that are drawn as whole paths, again and again: blocked Gibbs sampling, with the shares of states at
  * their mode. The twin of mapdpm/backends/states.py (decision 154).
  */
-#include "scores/mapdpm_moving.h"
+#include "families/mapdpm_priors.h"
 
 #include <math.h>
 
