@@ -19,6 +19,11 @@ enum { WITH_GROUPS = 1 };
 #else
 enum { WITH_GROUPS = 0 };
 #endif
+#ifdef MAPDPM_STATES
+enum { WITH_STATES = 1 };
+#else
+enum { WITH_STATES = 0 };
+#endif
 
 #define EPS ((double)(COMPENSATED ? FLT_EPSILON : DBL_EPSILON))
 
@@ -95,6 +100,20 @@ static inline void learn_drawn(mapdpm_stream *s, unsigned n, unsigned groups, do
         draw(state, groups, apart, x);
         CHECK_OK(mapdpm_learn(s, x, NULL, NULL));
     }
+}
+
+/* Whether there is a cluster with this id, and how heavy. */
+static inline int has_cluster(const mapdpm_stream *s, uint32_t id, double *weight)
+{
+    mapdpm_cluster c;
+    uint32_t k;
+
+    for (k = 0; k < s->max_clusters; k++)
+        if (mapdpm_get_cluster(s, k, &c, NULL, NULL) == 1 && c.id == id) {
+            *weight = (double)c.weight + (double)c.weight_low;
+            return 1;
+        }
+    return 0;
 }
 
 static inline double total_weight(const mapdpm_stream *s)

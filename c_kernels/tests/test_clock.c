@@ -9,12 +9,10 @@ static mapdpm_options forgetful(unsigned kind)
 
     o.half_life = 5;
     o.window = kind == 2 ? 20 : 0;
-#ifdef MAPDPM_STATES
-    if (kind == 3) {
+    if (WITH_STATES && kind == 3) {
         o.lag = 4;
         o.gamma = 2;
     }
-#endif
     return o;
 }
 
