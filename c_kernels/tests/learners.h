@@ -1,4 +1,4 @@
-/* Learners to test, and data for them. */
+/* Learners to test, and points for them. */
 #ifndef LEARNERS_H
 #define LEARNERS_H
 
@@ -6,7 +6,6 @@
 #include "learner/mapdpm_learner.h"
 
 #include <float.h>
-#include <math.h>
 
 enum { MD_MEMORY = 1 << 20, D_MOST = 4, K_MOST = 32 };
 
@@ -14,6 +13,16 @@ enum { MD_MEMORY = 1 << 20, D_MOST = 4, K_MOST = 32 };
 enum { WITH_MISSING = 1 };
 #else
 enum { WITH_MISSING = 0 };
+#endif
+#ifdef MAPDPM_GROUPS
+enum { WITH_GROUPS = 1 };
+#else
+enum { WITH_GROUPS = 0 };
+#endif
+#ifdef MAPDPM_STATES
+enum { WITH_STATES = 1 };
+#else
+enum { WITH_STATES = 0 };
 #endif
 
 #define EPS ((double)(COMPENSATED ? FLT_EPSILON : DBL_EPSILON))
@@ -58,17 +67,53 @@ static inline mapdpm_stream *begin(memory *m, const mapdpm_options *o)
     return &m->stream;
 }
 
+/* Whether no learner begins with these options. */
+static inline int is_refused(const mapdpm_options *o)
+{
+    return mapdpm_init(&first.stream, sizeof first.bytes, o) == MAPDPM_E_ARGUMENT;
+}
+
 static inline int is_same(const memory *a, const memory *b) { return memcmp(a, b, a->stream.bytes) == 0; }
 
-/* A point near one of `groups` centres whose distance is about `apart`. */
-static inline void draw(uint64_t *state, unsigned groups, double apart, md_real *x)
+/* A point near centre g; `apart` is about the distance between centres. */
+static inline void draw_near(uint64_t *state, unsigned g, double apart, md_real *x)
 {
-    const unsigned g = (unsigned)(check_random(state) >> 33) % groups;
     unsigned d;
 
     for (d = 0; d < 3; d++)
         x[d] = (md_real)(apart * ((g * (2 * d + 3) + d * d) % 13) + check_uniform(state) + check_uniform(state) +
                          check_uniform(state));
+}
+
+/* A point near one of `groups` centres. */
+static inline void draw(uint64_t *state, unsigned groups, double apart, md_real *x)
+{
+    draw_near(state, (unsigned)(check_random(state) >> 33) % groups, apart, x);
+}
+
+/* Learn n such points. */
+static inline void learn_drawn(mapdpm_stream *s, unsigned n, unsigned groups, double apart, uint64_t *state)
+{
+    md_real x[3];
+
+    for (; n > 0; n--) {
+        draw(state, groups, apart, x);
+        CHECK_OK(mapdpm_learn(s, x, NULL, NULL));
+    }
+}
+
+/* Whether there is a cluster with this id, and how heavy. */
+static inline int has_cluster(const mapdpm_stream *s, uint32_t id, double *weight)
+{
+    mapdpm_cluster c;
+    uint32_t k;
+
+    for (k = 0; k < s->max_clusters; k++)
+        if (mapdpm_get_cluster(s, k, &c, NULL, NULL) == 1 && c.id == id) {
+            *weight = (double)c.weight + (double)c.weight_low;
+            return 1;
+        }
+    return 0;
 }
 
 static inline double total_weight(const mapdpm_stream *s)

@@ -13,7 +13,7 @@ static void points(int64_t hold, uint32_t debounce, const char *text)
 {
     mapdpm_alarm alarm;
 
-    CHECK(mapdpm_alarm_init(&alarm, LEVEL, hold, debounce) == MAPDPM_OK);
+    CHECK_OK(mapdpm_alarm_init(&alarm, LEVEL, hold, debounce));
     for (; *text; text++) {
         const md_real surprise = *text == 'h' ? HIGH : *text == 'n' ? (md_real)NAN : *text == 'e' ? LEVEL : LOW;
 
@@ -31,7 +31,7 @@ int main(void)
     points(2, 3, "llhllLhlhhllhllL");
     points(2, 2, "lnLhnhlL");
     points(2, 1, "LhnlhhL");
-    CHECK(mapdpm_alarm_init(&alarm, LEVEL, 10, 1) == MAPDPM_OK);
+    CHECK_OK(mapdpm_alarm_init(&alarm, LEVEL, 10, 1));
     CHECK(mapdpm_alarm_update_at(&alarm, HIGH, 5) == 0 && mapdpm_alarm_update_at(&alarm, LEVEL, 1000) == 1);
     CHECK(mapdpm_alarm_update_at(&alarm, LOW, 1010) == 0); /* just within the hold */
     CHECK(mapdpm_alarm_update_at(&alarm, LOW, 900) == 0 && alarm.now == 1010);
@@ -41,10 +41,10 @@ int main(void)
     CHECK(mapdpm_alarm_update_at(&alarm, LOW, 1021) == 1 && mapdpm_alarm_update_at(&alarm, LOW, 1032) == 1);
     CHECK(mapdpm_alarm_update_at(&alarm, LOW, INT64_MAX) == 0 && mapdpm_alarm_update_at(NULL, LOW, 0) == 0);
     CHECK(mapdpm_alarm_init(NULL, LEVEL, 1, 1) == MAPDPM_E_ARGUMENT && mapdpm_alarm_update(NULL, LOW) == 0);
-    CHECK(mapdpm_alarm_init(&alarm, 0, 1, 1) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_alarm_init(&alarm, 1, 1, 1) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_alarm_init(&alarm, (md_real)NAN, 1, 1) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_alarm_init(&alarm, LEVEL, -1, 1) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_alarm_init(&alarm, LEVEL, 1, 0) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(mapdpm_alarm_init(&alarm, 0, 1, 1));
+    CHECK_REFUSED(mapdpm_alarm_init(&alarm, 1, 1, 1));
+    CHECK_REFUSED(mapdpm_alarm_init(&alarm, (md_real)NAN, 1, 1));
+    CHECK_REFUSED(mapdpm_alarm_init(&alarm, LEVEL, -1, 1));
+    CHECK_REFUSED(mapdpm_alarm_init(&alarm, LEVEL, 1, 0));
     return REPORT();
 }

@@ -12,7 +12,7 @@ static mapdpm_bank *begin_bank(const mapdpm_options *o, uint32_t n, md_real half
     mapdpm_bank *const b = (mapdpm_bank *)(void *)&first;
 
     memset(&first, 0xa5, sizeof first);
-    CHECK(mapdpm_bank_init(b, sizeof first, o, alphas, n, half_life, margin) == MAPDPM_OK);
+    CHECK_OK(mapdpm_bank_init(b, sizeof first, o, alphas, n, half_life, margin));
     CHECK(b->bytes == mapdpm_bank_bytes(o, n));
     return b;
 }
@@ -35,9 +35,9 @@ static void equals_single_learners(const mapdpm_options *o, md_real half_life, m
     }
     for (i = 0; i < N; i++) {
         draw(&state, i < N / 2 ? 2 : 9, i < N / 2 ? 9.0 : 3.0, x);
-        CHECK(mapdpm_bank_learn(b, x, &id, &density) == MAPDPM_OK);
+        CHECK_OK(mapdpm_bank_learn(b, x, &id, &density));
         for (j = 0; j < A; j++)
-            CHECK(mapdpm_learn(&alone[j].stream, x, &ids[j], &said[j]) == MAPDPM_OK);
+            CHECK_OK(mapdpm_learn(&alone[j].stream, x, &ids[j], &said[j]));
         CHECK(id == ids[best] && (density == said[best] || density != density));
         for (j = 0; j < A; j++) {
             const int is_there_yet = said[j] == said[j];
@@ -45,7 +45,7 @@ static void equals_single_learners(const mapdpm_options *o, md_real half_life, m
 
             sums[j] = keep * sums[j] + d;
             sizes[j] = keep * sizes[j] + fabs(d) + (is_there_yet ? EPS * fabs((double)said[j]) : 0.0);
-            CHECK(mapdpm_bank_score(b, j, &score) == MAPDPM_OK);
+            CHECK_OK(mapdpm_bank_score(b, j, &score));
             CHECK(fabs((double)score - sums[j]) <=
                   64 * EPS * (sizes[j] + (half_life > 0 ? (double)half_life : 1) * sizes[j]));
         }
@@ -66,16 +66,16 @@ static void refusals(void)
     mapdpm_bank *const b = begin_bank(&o, A, 0, 3);
     md_real x[3] = {0, 0, 0}, none[1] = {0};
 
-    CHECK(mapdpm_bank_learn(b, x, NULL, NULL) == MAPDPM_OK);
+    CHECK_OK(mapdpm_bank_learn(b, x, NULL, NULL));
     memcpy(&second, &first, sizeof first);
     x[1] = (md_real)1e30 * (md_real)1e30 * (md_real)1e300;
     CHECK(mapdpm_bank_learn(b, x, NULL, NULL) == MAPDPM_E_NUMBER);
     CHECK(memcmp(&second, &first, sizeof first) == 0);
-    CHECK(mapdpm_bank_learn(b, NULL, NULL, NULL) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_bank_learn(NULL, x, NULL, NULL) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_bank_init(b, sizeof first, &o, alphas, 0, 0, 3) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_bank_init(b, sizeof first, &o, none, 1, 0, 3) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_bank_init(b, sizeof first, &o, alphas, A, 0, -1) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(mapdpm_bank_learn(b, NULL, NULL, NULL));
+    CHECK_REFUSED(mapdpm_bank_learn(NULL, x, NULL, NULL));
+    CHECK_REFUSED(mapdpm_bank_init(b, sizeof first, &o, alphas, 0, 0, 3));
+    CHECK_REFUSED(mapdpm_bank_init(b, sizeof first, &o, none, 1, 0, 3));
+    CHECK_REFUSED(mapdpm_bank_init(b, sizeof first, &o, alphas, A, 0, -1));
     CHECK(mapdpm_bank_init(b, mapdpm_bank_bytes(&o, A) - 1, &o, alphas, A, 0, 3) == MAPDPM_E_SPACE);
     o.when_full = MAPDPM_FULL_ERROR;
     CHECK(mapdpm_bank_bytes(&o, A) == 0 && mapdpm_bank_init(b, sizeof first, &o, alphas, A, 0, 3) == MAPDPM_E_ARGUMENT);

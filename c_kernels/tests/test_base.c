@@ -1,16 +1,7 @@
 /* Devices and a gateway: summaries, and a base that others saw. */
-#include "learners.h"
-
-#ifdef MAPDPM_GROUPS
-enum { WITH_GROUPS = 1 };
-#else
-enum { WITH_GROUPS = 0 };
-#endif
-
-#define CHECK_NEAR(x, y, most) CHECK(fabs((double)(x) - (double)(y)) <= (most))
+#include "files.h"
 
 static memory third;
-static unsigned char file[MD_MEMORY], again[MD_MEMORY];
 
 static mapdpm_options with_base(int32_t family, uint32_t max_clusters)
 {
@@ -30,18 +21,24 @@ static void learn_some(mapdpm_stream *s, unsigned n, unsigned centres, uint64_t 
     for (i = 0; i < n; i++) {
         draw(state, centres, 9, x);
         if (HAS_GROUPS(s))
-            CHECK(mapdpm_set_group(s, i % 2) == MAPDPM_OK);
-        CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
+            CHECK_OK(mapdpm_set_group(s, i % 2));
+        CHECK_OK(mapdpm_learn(s, x, NULL, NULL));
     }
 }
 
+/* The summary is in `file`. */
 static size_t summarize(const mapdpm_stream *s)
 {
     size_t n = 0;
 
-    CHECK(mapdpm_summary_write(s, sizeof(md_real), file, sizeof file, &n) == MAPDPM_OK);
+    CHECK_OK(mapdpm_summary_write(s, sizeof(md_real), file, sizeof file, &n));
     CHECK(n == mapdpm_summary_bytes(s, sizeof(md_real)));
     return n;
+}
+
+static int set_base(mapdpm_stream *s, const mapdpm_stream *gateway)
+{
+    return mapdpm_set_base(s, file, summarize(gateway));
 }
 
 /* The points that a learner saw itself, by its cells. */
@@ -71,11 +68,11 @@ static void a_summary_is_complete(int32_t family)
 
     learn_some(s, 400, 5, &state);
     n = summarize(s);
-    CHECK(mapdpm_summary_options(file, n, &found, parameters) == MAPDPM_OK);
+    CHECK_OK(mapdpm_summary_options(file, n, &found, parameters));
     CHECK(found.max_clusters == 8 && found.family == family && found.n_features == 3);
     for (d = 0; d < mapdpm_n_parameters(family, 3); d++)
         CHECK_NEAR(parameters[d], o.parameters[d], 4 * EPS * fabs((double)o.parameters[d]));
-    CHECK(mapdpm_pool_summary(gateway, file, n) == MAPDPM_OK);
+    CHECK_OK(mapdpm_pool_summary(gateway, file, n));
     CHECK(gateway->n_clusters == s->n_clusters && gateway->n_seen == s->n_seen);
     CHECK(mapdpm_reduce(gateway, 8) == MAPDPM_OK && mapdpm_reduce(s, 8) == MAPDPM_OK);
     for (k = 0; k < 8; k++) {
@@ -124,30 +121,26 @@ static void keeps_its_own(mapdpm_options o)
     mapdpm_stream *const gateway = begin(&third, &gateway_options), *const s = begin(&first, &o);
     uint64_t state = 17, more = 29;
     double base;
-    size_t n, m;
+    size_t n;
     int round;
 
     learn_some(gateway, 500, 4, &state);
     base = total_weight(gateway);
-    n = summarize(gateway);
-    CHECK(mapdpm_set_base(s, file, n) == MAPDPM_OK && s->n_seen == 0);
+    CHECK(set_base(s, gateway) == MAPDPM_OK && s->n_seen == 0);
     CHECK(s->n_clusters == gateway->n_clusters);
     CHECK_NEAR(total_weight(s), base, 8 * EPS * base);
     CHECK(mapdpm_summary_bytes(s, sizeof(md_real)) < mapdpm_summary_bytes(gateway, sizeof(md_real)));
     for (round = 0; round < 8; round++) {
         learn_some(s, 100, 6, &more);
-        CHECK(mapdpm_snapshot_write(s, again, sizeof again, &m) == MAPDPM_OK);
-        memset(second.bytes, 0xa5, sizeof second.bytes);
-        CHECK(mapdpm_snapshot_read(&second.stream, sizeof second.bytes, again, m) == MAPDPM_OK);
-        CHECK(mapdpm_snapshot_write(&second.stream, file, sizeof file, &n) == MAPDPM_OK);
-        CHECK(n == m && memcmp(file, again, n) == 0);
+        CHECK_OK(restore(&second, file, save(s, file)));
+        CHECK(have_same_file(s, &second.stream));
         if (!FORGETS(s) && s->when_full == MAPDPM_FULL_MERGE && MD_WINDOW(s) == 0) { /* nothing is lost or moved */
             CHECK_NEAR(own_weight(s), (round + 1) * 100, 0);
             CHECK_NEAR(total_weight(s), base + (round + 1) * 100, 64 * EPS * base);
         }
         n = summarize(gateway);
         if (round % 2 == 0)
-            CHECK(mapdpm_set_base(s, file, n) == MAPDPM_OK);
+            CHECK_OK(mapdpm_set_base(s, file, n));
     }
 }
 
@@ -159,25 +152,20 @@ static void a_base_is_replaced(mapdpm_options o)
     uint64_t state = 23, more = 31;
     uint32_t ids[K_MOST], k;
     double own;
-    size_t n;
 
     learn_some(gateway, 500, 5, &state);
-    n = summarize(gateway);
-    CHECK(mapdpm_set_base(s, file, n) == MAPDPM_OK);
+    CHECK_OK(set_base(s, gateway));
     learn_some(s, 60, 2, &more);
     own = own_weight(s);
     memcpy(ids, ids_of(s), sizeof(uint32_t) * s->max_clusters);
     memcpy(&second, &first, s->bytes);
-    n = summarize(gateway);
-    CHECK(mapdpm_set_base(s, file, n) == MAPDPM_OK);
+    CHECK_OK(set_base(s, gateway));
     CHECK(memcmp(ids, ids_of(s), sizeof(uint32_t) * s->max_clusters) == 0);
     CHECK(s->n_clusters == second.stream.n_clusters);
     for (k = 0; k < s->max_clusters; k++)
         if (is_used(s, k))
             CHECK_NEAR(*slot_of(s, k), *slot_of(&second.stream, k), 8 * EPS * (double)*slot_of(s, k));
-    begin(&third, &gateway_options);
-    n = summarize(&third.stream);
-    CHECK(mapdpm_set_base(s, file, n) == MAPDPM_OK);
+    CHECK_OK(set_base(s, begin(&third, &gateway_options)));
     CHECK_NEAR(total_weight(s), own, 8 * EPS * own);
     for (k = 0; k < s->max_clusters; k++)
         CHECK(!is_base_alone(s, k));
@@ -203,13 +191,12 @@ static void errors_change_nothing(void)
     CHECK(mapdpm_pool_summary(s, file, n) == MAPDPM_E_SPACE && is_same(&first, &second));
     for (k = 0; k < 3 * (uint32_t)sizeof(md_real); k++) /* the last variances */
         file[n - 5 - k] = k % sizeof(md_real) == 0 ? 0x7e : 0x11;
-    for (k = 0; k < 4; k++)
-        file[n - 4 + k] = (unsigned char)(mapdpm_crc32(0, file, n - 4) >> (8 * k));
+    repair(file, n);
     CHECK(mapdpm_set_base(s, file, n) == MAPDPM_E_RANGE && is_same(&first, &second));
     CHECK(mapdpm_set_base(NULL, file, n) == MAPDPM_E_ARGUMENT && mapdpm_set_base(s, NULL, n) == MAPDPM_E_ARGUMENT);
     CHECK(mapdpm_summary_bytes(s, 2) == 0);
     CHECK(mapdpm_summary_write(s, sizeof(md_real), file, 10, &n) == MAPDPM_E_SPACE && is_same(&first, &second));
-    CHECK(mapdpm_set_base(gateway, file, n) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(mapdpm_set_base(gateway, file, n));
 }
 
 /* More clusters than slots: those of most tables come first, and the learner's own stay. */
@@ -219,7 +206,6 @@ static void the_heaviest_come_first(void)
     mapdpm_stream *const s = begin(&first, &o), *const gateway = begin(&third, &gateway_options);
     uint64_t state = 43;
     uint32_t k;
-    size_t n;
 
     gateway_options.max_groups = 1;
     gateway_options.gamma = 1;
@@ -231,11 +217,10 @@ static void the_heaviest_come_first(void)
         uint32_t i;
 
         for (i = 0; i <= k; i++)
-            CHECK(mapdpm_insert(gateway, &c, mean, variance) == MAPDPM_OK);
+            CHECK_OK(mapdpm_insert(gateway, &c, mean, variance));
         CHECK(mapdpm_reduce(gateway, K_MOST) == MAPDPM_OK && gateway->n_clusters == k + 1);
     }
-    n = summarize(gateway);
-    CHECK(mapdpm_set_base(s, file, n) == MAPDPM_OK && s->n_clusters == 4);
+    CHECK(set_base(s, gateway) == MAPDPM_OK && s->n_clusters == 4);
     CHECK(*own_of(s, 0) >= 40);
     for (k = 1; k < 4; k++)
         CHECK_NEAR(*base_tables_of(s, k), 10 - k, 64 * EPS);

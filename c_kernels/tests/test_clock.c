@@ -1,9 +1,7 @@
 /* Clocks that begin anew, or wrap. */
-#include "learners.h"
+#include "files.h"
 
-enum { N = 300, ROOM = 1 << 16 };
-
-static unsigned char file[ROOM];
+enum { N = 300 };
 
 static mapdpm_options forgetful(unsigned kind)
 {
@@ -11,12 +9,10 @@ static mapdpm_options forgetful(unsigned kind)
 
     o.half_life = 5;
     o.window = kind == 2 ? 20 : 0;
-#ifdef MAPDPM_STATES
-    if (kind == 3) {
+    if (WITH_STATES && kind == 3) {
         o.lag = 4;
         o.gamma = 2;
     }
-#endif
     return o;
 }
 
@@ -29,25 +25,22 @@ static void begins_anew(unsigned kind, int64_t anew)
     uint64_t state = 7 + kind;
     uint32_t id, id2;
     md_real x[3], a, b;
-    size_t n;
     unsigned i;
 
     for (i = 0; i < N; i++, time += 100000) {
         draw(&state, 4, 9.0, x);
         if (i % 70 == 69) {
-            CHECK(mapdpm_snapshot_write(t, file, ROOM, &n) == MAPDPM_OK);
-            CHECK(mapdpm_snapshot_read(t, sizeof second, file, n) == MAPDPM_OK);
+            CHECK_OK(restore(&second, file, save(t, file)));
             CHECK(anew >= t->now || mapdpm_learn_at(t, x, anew, NULL, NULL) == MAPDPM_E_TIME);
-            CHECK(mapdpm_rebase(t, anew) == MAPDPM_OK);
+            CHECK_OK(mapdpm_rebase(t, anew));
             away = anew - (time - 100000);
         }
-        CHECK(mapdpm_learn_at(s, x, time, &id, &a) == MAPDPM_OK);
-        CHECK(mapdpm_learn_at(t, x, time + away, &id2, &b) == MAPDPM_OK);
+        CHECK_OK(mapdpm_learn_at(s, x, time, &id, &a));
+        CHECK_OK(mapdpm_learn_at(t, x, time + away, &id2, &b));
         CHECK(id == id2 && memcmp(&a, &b, sizeof a) == 0);
     }
     CHECK(s->n_clusters == t->n_clusters && s->n_events == t->n_events);
-    CHECK(mapdpm_snapshot_write(t, file, ROOM, &n) == MAPDPM_OK);
-    CHECK(mapdpm_snapshot_read(s, sizeof first, file, n) == MAPDPM_OK);
+    CHECK_OK(restore(&first, file, save(t, file)));
 }
 
 static void limits(void)
@@ -56,15 +49,13 @@ static void limits(void)
     mapdpm_stream *s = begin(&first, &o);
     const md_real x[3] = {0};
     const int64_t most = INT64_MAX / 2;
-    size_t n;
 
     CHECK(mapdpm_rebase(NULL, 0) == MAPDPM_E_ARGUMENT && mapdpm_rebase(s, 0) == MAPDPM_E_TIME); /* no time yet */
-    CHECK(mapdpm_learn_at(s, x, -most, NULL, NULL) == MAPDPM_OK);
-    CHECK(mapdpm_learn_at(s, x, most, NULL, NULL) == MAPDPM_OK);
+    CHECK_OK(mapdpm_learn_at(s, x, -most, NULL, NULL));
+    CHECK_OK(mapdpm_learn_at(s, x, most, NULL, NULL));
     CHECK(mapdpm_rebase(s, most + 1) == MAPDPM_E_TIME && mapdpm_rebase(s, -most - 1) == MAPDPM_E_TIME);
     CHECK(mapdpm_rebase(s, -most) == MAPDPM_OK && mapdpm_rebase(s, most) == MAPDPM_OK);
-    CHECK(mapdpm_snapshot_write(s, file, ROOM, &n) == MAPDPM_OK);
-    CHECK(mapdpm_snapshot_read(&second.stream, sizeof second, file, n) == MAPDPM_OK);
+    CHECK_OK(restore(&second, file, save(s, file)));
     s = begin(&first, &o);
     CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK && mapdpm_rebase(s, 0) == MAPDPM_E_TIME);
 }

@@ -6,8 +6,9 @@ enum { N = 40, D = 3, ATOMS = 64, STARTS = 5, DRAWS = N + 2 + N + 6 + 3 };
 
 static mapdpm_real data[N * D];
 static int64_t labels[N], counts[2], draws[DRAWS];
-static double *rows, *workspace;
+static void *workspace;
 static unsigned char tried[2 * STARTS * N];
+static mapdpm_clusters z = {2, labels, counts, NULL, NULL};
 static uint64_t seed = 88172645463325252u;
 
 static const double gamma_parameters[2 * D + 2] = {0, 0.5, 0, 0.1, 1, 1, 2, 0.5};
@@ -57,12 +58,11 @@ static void draw_all(void)
 static void test_family(int32_t family, const double *parameters, double discount, double penalty)
 {
     const mapdpm_problem p = {family, N, D, data, NULL, parameters, 1.0, discount, penalty};
-    const mapdpm_clusters z = {2, labels, counts, rows, NULL};
     mapdpm_halves h = search();
     double joints[2], joint, again;
     int64_t i, d, j, copy[N], n_tried;
 
-    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, joints) == MAPDPM_OK);
+    CHECK_OK(mapdpm_best_halves(&p, &z, workspace, &h, joints));
     joint = joints[1];
     CHECK(h.n_tried >= 1 && h.n_tried <= STARTS);
     CHECK(counts[0] > 0 && counts[1] > 0 && counts[0] + counts[1] == N);
@@ -70,7 +70,7 @@ static void test_family(int32_t family, const double *parameters, double discoun
     memcpy(copy, labels, sizeof copy);
     n_tried = h.n_tried;
     again = joints[0];
-    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, joints) == MAPDPM_OK); /* all were tried */
+    CHECK_OK(mapdpm_best_halves(&p, &z, workspace, &h, joints)); /* all were tried */
     CHECK(joints[1] == -INFINITY && joints[0] == again && h.n_tried == n_tried);
     CHECK(memcmp(copy, labels, sizeof copy) == 0);
     for (i = 0; i < N; i++)
@@ -88,30 +88,21 @@ static void test_family(int32_t family, const double *parameters, double discoun
 static void test_arguments(void)
 {
     const mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, D, data, NULL, gamma_parameters, 1.0, 0.0, 0.0};
-    mapdpm_clusters z = {2, labels, counts, rows, NULL};
     mapdpm_halves h = search();
     double joint[2];
 
-    CHECK(mapdpm_best_halves(NULL, &z, workspace, &h, joint) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_best_halves(&p, NULL, workspace, &h, joint) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_best_halves(&p, &z, NULL, &h, joint) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_best_halves(&p, &z, workspace, NULL, joint) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, NULL) == MAPDPM_E_ARGUMENT);
-    z.capacity = 3;
-    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, joint) == MAPDPM_E_ARGUMENT);
-    z.capacity = 2;
-    h.n_draws--;
-    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, joint) == MAPDPM_E_ARGUMENT);
-    h = search();
-    h.direction = NULL;
-    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, joint) == MAPDPM_E_ARGUMENT);
-    h = search();
-    draws[DRAWS - 1] = D; /* no feature */
-    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, joint) == MAPDPM_E_ARGUMENT);
-    draws[DRAWS - 1] = 0;
-    draws[N + 1] = draws[N]; /* one point is no pair */
-    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, joint) == MAPDPM_E_ARGUMENT);
-    draw_all();
+    CHECK_REFUSED(mapdpm_best_halves(NULL, &z, workspace, &h, joint));
+    CHECK_REFUSED(mapdpm_best_halves(&p, NULL, workspace, &h, joint));
+    CHECK_REFUSED(mapdpm_best_halves(&p, &z, NULL, &h, joint));
+    CHECK_REFUSED(mapdpm_best_halves(&p, &z, workspace, NULL, joint));
+    CHECK_REFUSED(mapdpm_best_halves(&p, &z, workspace, &h, NULL));
+#define WRONG(place, value)                                                                                           \
+    CHECK_WITH(place, value, mapdpm_best_halves(&p, &z, workspace, &h, joint) == MAPDPM_E_ARGUMENT)
+    WRONG(z.capacity, 3);
+    WRONG(h.n_draws, DRAWS - 1);
+    WRONG(h.direction, NULL);
+    WRONG(draws[DRAWS - 1], D); /* no feature */
+    WRONG(draws[N + 1], draws[N]); /* one point is no pair */
     CHECK(mapdpm_halves_bytes(MAPDPM_NORMAL_GAMMA, D, 1, ATOMS) == 0);
     CHECK(mapdpm_halves_bytes(MAPDPM_NORMAL_GAMMA, 0, N, ATOMS) == 0);
 }
@@ -123,7 +114,8 @@ int main(void)
     for (i = 0; i < N; i++)
         for (d = 0; d < D; d++)
             data[i * D + d] = (mapdpm_real)(4.0 * (double)(i % 2) + check_uniform(&seed));
-    rows = malloc(2 * sizeof *rows * (size_t)mapdpm_row_size(MAPDPM_NORMAL_INVERSE_WISHART, D) + 16 * D * sizeof *rows);
+    z.rows = malloc(2 * sizeof *z.rows * (size_t)mapdpm_row_size(MAPDPM_NORMAL_INVERSE_WISHART, D) +
+                    16 * D * sizeof *z.rows);
     workspace = malloc(mapdpm_halves_bytes(MAPDPM_NORMAL_INVERSE_WISHART, D, N, ATOMS) +
                        mapdpm_halves_bytes(MAPDPM_SKIPPING + MAPDPM_NORMAL_GAMMA, D, N, ATOMS));
     draw_all();
@@ -135,7 +127,7 @@ int main(void)
     test_family(MAPDPM_NORMAL_INVERSE_WISHART, full_parameters, 0.0, 0.0);
     data[5] = data[16] = data[42] = (mapdpm_real)NAN;
     test_family(MAPDPM_SKIPPING + MAPDPM_NORMAL_GAMMA, gamma_parameters, 0.0, 0.0);
-    free(rows);
+    free(z.rows);
     free(workspace);
     return REPORT();
 }

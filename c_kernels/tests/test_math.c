@@ -48,6 +48,12 @@ static void note(error *e, md_real x, wide size)
     }
 }
 
+/* The error of a value in units in the last place of the right one. */
+static void note_ulp(error *e, md_real x, md_real value, wide right)
+{
+    note(e, x, fabsl((wide)value - right) / ulp(right));
+}
+
 static void report(const error *e, const char *unit, wide bound)
 {
     printf("%s: worst error %.3Lf %s, at %.17g\n", e->name, e->worst, unit, (double)e->where);
@@ -66,19 +72,6 @@ static md_real from_bits(uint64_t bits)
     return x;
 }
 
-static uint64_t bits_of(md_real x)
-{
-    uint32_t single = 0;
-    uint64_t bits = 0;
-
-    if (sizeof x == 4) {
-        memcpy(&single, &x, 4);
-        return single;
-    }
-    memcpy(&bits, &x, sizeof x);
-    return bits;
-}
-
 /* The stride of the bits from one real to the next that is tested. */
 static uint64_t stride_for(uint64_t n)
 {
@@ -95,18 +88,16 @@ static uint64_t stride_for(uint64_t n)
 static void logarithms(void)
 {
     static error of_log = {"log", 0, 0}, of_log1p = {"log1p", 0, 0}, below = {"log_below", 0, 0};
-    const uint64_t end = bits_of(LARGEST), step = stride_for(end);
+    const uint64_t end = math_bits(LARGEST), step = stride_for(end);
     uint64_t bits;
     int is_below = 1;
 
     for (bits = 1; bits <= end; bits += step) {
         const md_real x = from_bits(bits);
-        const wide right = true_log(x), right1p = true_log1p(x);
-
-        note(&of_log, x, fabsl((wide)math_log(x) - right) / ulp(right));
-        note(&of_log1p, x, fabsl((wide)math_log1p(x) - right1p) / ulp(right1p));
+        note_ulp(&of_log, x, math_log(x), true_log(x));
+        note_ulp(&of_log1p, x, math_log1p(x), true_log1p(x));
         if (x >= LEAST) {
-            const wide gap = right - (wide)math_log_below(x);
+            const wide gap = true_log(x) - (wide)math_log_below(x);
 
             is_below &= gap >= 0;
             note(&below, x, gap);
@@ -114,11 +105,11 @@ static void logarithms(void)
     }
     /* Around 1, where results are small, and on both sides of the point where log1p changes its method. */
     for (bits = 0; bits < 200000; bits++) {
-        const md_real x = from_bits(bits_of(1) - 100000 + bits),
-                      y = from_bits(bits_of((md_real)0.41421356) - 100000 + bits);
+        const md_real x = from_bits(math_bits(1) - 100000 + bits),
+                      y = from_bits(math_bits((md_real)0.41421356) - 100000 + bits);
 
-        note(&of_log, x, fabsl((wide)math_log(x) - true_log(x)) / ulp(true_log(x)));
-        note(&of_log1p, y, fabsl((wide)math_log1p(y) - true_log1p(y)) / ulp(true_log1p(y)));
+        note_ulp(&of_log, x, math_log(x), true_log(x));
+        note_ulp(&of_log1p, y, math_log1p(y), true_log1p(y));
         is_below &= (wide)math_log_below(x) <= true_log(x);
     }
     CHECK(math_log(1) == 0 && math_log1p(0) == 0 && math_log_below(1) == 0);
@@ -134,18 +125,18 @@ static void exponential(void)
 {
     static error e = {"exp", 0, 0};
     const md_real last = MATH_IS_FLOAT ? (md_real)-87 : (md_real)-708;
-    const uint64_t end = bits_of(-last), step = stride_for(end);
+    const uint64_t end = math_bits(-last), step = stride_for(end);
     uint64_t bits;
 
     for (bits = 0; bits < end; bits += step) {
         const md_real x = -from_bits(bits);
 
-        note(&e, x, fabsl((wide)math_exp(x) - true_exp(x)) / ulp(true_exp(x)));
+        note_ulp(&e, x, math_exp(x), true_exp(x));
     }
     for (bits = 0; bits < 400000; bits++) { /* most floats are near 0; these are not */
         const md_real x = last * (md_real)bits / 400000;
 
-        note(&e, x, fabsl((wide)math_exp(x) - true_exp(x)) / ulp(true_exp(x)));
+        note_ulp(&e, x, math_exp(x), true_exp(x));
     }
     CHECK(math_exp(0) == 1 && math_exp(last) == 0 && math_exp(-LARGEST) == 0 && math_exp(-(md_real)INFINITY) == 0);
     CHECK(math_exp((md_real)NAN) == 0);
@@ -193,7 +184,7 @@ static void gammas(void)
     static error excess_at = {"excess at 8", 0, 0}, rising_at = {"half_rising at 10", 0, 0}, unused = {"", 0, 0};
     const md_real least = MATH_IS_FLOAT ? (md_real)1e-9 : (md_real)1e-30,
                   most = MATH_IS_FLOAT ? (md_real)1e18 : (md_real)1e30;
-    const uint64_t first = bits_of(least), end = bits_of(most), step = (end - first) / 400009 + 1;
+    const uint64_t first = math_bits(least), end = math_bits(most), step = (end - first) / 400009 + 1;
     uint64_t bits;
     int i;
 
@@ -202,8 +193,8 @@ static void gammas(void)
     for (i = 0; i < 200000; i++)
         note_gamma(&excess, &rising, (md_real)(i + 1) / 5000);
     for (i = -20000; i < 20000; i++) {
-        note_gamma(&excess_at, &unused, from_bits(bits_of(8) + (uint64_t)(int64_t)i));
-        note_gamma(&unused, &rising_at, from_bits(bits_of(10) + (uint64_t)(int64_t)i));
+        note_gamma(&excess_at, &unused, from_bits(math_bits(8) + (uint64_t)(int64_t)i));
+        note_gamma(&unused, &rising_at, from_bits(math_bits(10) + (uint64_t)(int64_t)i));
     }
     report(&excess, "eps (1 + |value|)", 14);
     report(&excess_at, "eps (1 + |value|)", 14);
@@ -215,7 +206,7 @@ static void gammas(void)
 static void roots(void)
 {
     static error root = {"sqrt", 0, 0}, inverse = {"1 / sqrt", 0, 0};
-    const uint64_t end = bits_of(LARGEST), step = end / 300007 + 1;
+    const uint64_t end = math_bits(LARGEST), step = end / 300007 + 1;
     uint64_t bits;
     int i;
 
@@ -223,7 +214,7 @@ static void roots(void)
         const md_real x = from_bits(bits);
         const wide right = MATH_IS_FLOAT ? (wide)sqrt((double)x) : sqrtl((wide)x);
 
-        note(&root, x, fabsl((wide)math_sqrt(x) - right) / ulp(right));
+        note_ulp(&root, x, math_sqrt(x), right);
         if (x >= LEAST)
             note(&inverse, x, fabsl((wide)math_inverse_root(x) - 1 / right) / ulp(1 / right));
     }
@@ -237,7 +228,7 @@ static void roots(void)
 static void sines(void)
 {
     static error sine = {"sin", 0, 0};
-    const uint64_t begin = bits_of((md_real)1e-9), end = bits_of((md_real)0.78539816),
+    const uint64_t begin = math_bits((md_real)1e-9), end = math_bits((md_real)0.78539816),
                    step = (end - begin) / 300007 + 1;
     uint64_t bits;
 
@@ -245,7 +236,7 @@ static void sines(void)
         const md_real x = from_bits(bits);
         const wide right = MATH_IS_FLOAT ? (wide)sin((double)x) : sinl((wide)x);
 
-        note(&sine, x, fabsl((wide)math_sin(x) - right) / ulp(right));
+        note_ulp(&sine, x, math_sin(x), right);
     }
     report(&sine, "ulp", 1);
 }
@@ -256,9 +247,9 @@ static void special_values(void)
 
     CHECK(math_is_nan(math_nan()) && math_is_nan(-math_nan()) && !math_is_finite(math_nan()));
     CHECK(!math_is_nan(infinity) && !math_is_finite(infinity) && !math_is_nan(-infinity) && !math_is_finite(-infinity));
-    CHECK(math_is_nan(from_bits(bits_of(infinity) + 1)) && !math_is_finite(from_bits(bits_of(infinity) + 1)));
+    CHECK(math_is_nan(from_bits(math_bits(infinity) + 1)) && !math_is_finite(from_bits(math_bits(infinity) + 1)));
     CHECK(math_is_finite(largest) && math_is_finite(-largest) && !math_is_nan(largest) && math_is_finite(0));
-    CHECK(mapdpm_selftest() == MAPDPM_OK);
+    CHECK_OK(mapdpm_selftest());
 }
 
 int main(void)

@@ -8,6 +8,8 @@ static mapdpm_real data[N * D];
 static double weights[N];
 static int64_t labels[N], counts[CAPACITY], points[N], order[N], new_labels[N], new_counts[ANEW];
 static double rows[CAPACITY * SIZE], new_rows[ANEW * SIZE], *workspace;
+static const mapdpm_clusters clusters = {CAPACITY, labels, counts, rows, NULL}, *const z = &clusters;
+static const mapdpm_clusters reclustered = {ANEW, new_labels, new_counts, new_rows, NULL}, *const anew = &reclustered;
 static uint64_t seed = 88172645463325252u;
 
 static const double gamma_parameters[2 * D + 2] = {0.5, 0, 0.1, 1.5, 2, 0.5};
@@ -35,18 +37,16 @@ static void test_family(int32_t family, const double *parameters, double discoun
                         int by_order)
 {
     const mapdpm_problem p = {family, N, D, data, w, parameters, 1.5, discount, penalty};
-    const mapdpm_clusters z = {CAPACITY, labels, counts, rows, NULL};
-    const mapdpm_clusters anew = {ANEW, new_labels, new_counts, new_rows, NULL};
     mapdpm_part part;
     double joints[2], before, copy[CAPACITY * SIZE];
     int64_t i;
 
     for (i = 0; i < N; i++)
         labels[i] = i % USED;
-    before = joint_of(&p, &z);
+    before = joint_of(&p, z);
     memcpy(copy, rows, sizeof copy);
     part = take_out(by_order);
-    CHECK(mapdpm_recluster(&p, &z, workspace, &part, &anew, joints) == MAPDPM_OK);
+    CHECK_OK(mapdpm_recluster(&p, z, workspace, &part, anew, joints));
     CHECK(memcmp(copy, rows, sizeof copy) == 0);
     for (i = 0; i < part.n_points; i++) {
         static const int64_t place_of[ANEW] = {1, 3, 5};
@@ -54,40 +54,37 @@ static void test_family(int32_t family, const double *parameters, double discoun
         CHECK(new_labels[i] >= 0 && new_labels[i] < ANEW);
         labels[points[i]] = place_of[new_labels[i]];
     }
-    CHECK(fabs((joint_of(&p, &z) - before) - (joints[1] - joints[0])) < 1e-9 * (1.0 + fabs(before)));
+    CHECK(fabs((joint_of(&p, z) - before) - (joints[1] - joints[0])) < 1e-9 * (1.0 + fabs(before)));
 }
 
 static void test_arguments(void)
 {
     const mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, D, data, NULL, gamma_parameters, 1.0, 0.0, 0.0};
-    const mapdpm_clusters z = {CAPACITY, labels, counts, rows, NULL};
-    const mapdpm_clusters anew = {ANEW, new_labels, new_counts, new_rows, NULL};
     mapdpm_part part;
     double joints[2];
 
-    (void)joint_of(&p, &z);
+    (void)joint_of(&p, z);
     part = take_out(1);
-    CHECK(mapdpm_recluster(NULL, &z, workspace, &part, &anew, joints) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_recluster(&p, NULL, workspace, &part, &anew, joints) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_recluster(&p, &z, NULL, &part, &anew, joints) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_recluster(&p, &z, workspace, NULL, &anew, joints) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_recluster(&p, &z, workspace, &part, NULL, joints) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_recluster(&p, &z, workspace, &part, &anew, NULL) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(mapdpm_recluster(NULL, z, workspace, &part, anew, joints));
+    CHECK_REFUSED(mapdpm_recluster(&p, NULL, workspace, &part, anew, joints));
+    CHECK_REFUSED(mapdpm_recluster(&p, z, NULL, &part, anew, joints));
+    CHECK_REFUSED(mapdpm_recluster(&p, z, workspace, NULL, anew, joints));
+    CHECK_REFUSED(mapdpm_recluster(&p, z, workspace, &part, NULL, joints));
+    CHECK_REFUSED(mapdpm_recluster(&p, z, workspace, &part, anew, NULL));
     order[0] = part.n_points;
-    CHECK(mapdpm_recluster(&p, &z, workspace, &part, &anew, joints) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(mapdpm_recluster(&p, z, workspace, &part, anew, joints));
     part = take_out(1);
     points[0] = N;
-    CHECK(mapdpm_recluster(&p, &z, workspace, &part, &anew, joints) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(mapdpm_recluster(&p, z, workspace, &part, anew, joints));
     part.n_points = 0;
-    CHECK(mapdpm_recluster(&p, &z, workspace, &part, &anew, joints) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_recluster_bytes(&p, &z, &part, &anew) == 0);
+    CHECK_REFUSED(mapdpm_recluster(&p, z, workspace, &part, anew, joints));
+    CHECK(mapdpm_recluster_bytes(&p, z, &part, anew) == 0);
 }
 
 int main(void)
 {
     const mapdpm_problem wide = {MAPDPM_NORMAL_GAMMA, N, D, data, weights, gamma_parameters, 1, 0, 0};
     const mapdpm_problem skipping = {MAPDPM_SKIPPING + wide.family, N, D, data, weights, gamma_parameters, 1, 0, 0};
-    const mapdpm_clusters z = {CAPACITY, labels, counts, rows, NULL};
     const mapdpm_part part = {N, points, 0, order, 5};
     int64_t i, d;
 
@@ -96,7 +93,7 @@ int main(void)
         for (d = 0; d < D; d++)
             data[i * D + d] = (mapdpm_real)(2.0 * (double)(i % USED * (d + 1) % 3) + check_uniform(&seed));
     }
-    workspace = malloc(mapdpm_recluster_bytes(&wide, &z, &part, &z) + mapdpm_recluster_bytes(&skipping, &z, &part, &z));
+    workspace = malloc(mapdpm_recluster_bytes(&wide, z, &part, z) + mapdpm_recluster_bytes(&skipping, z, &part, z));
     for (i = 0; i < 2; i++) {
         test_family(MAPDPM_NORMAL_GAMMA, gamma_parameters, 0.0, 0.0, NULL, (int)i);
         test_family(MAPDPM_NORMAL_GAMMA, gamma_parameters, 0.3, 0.0, NULL, (int)i);

@@ -1,43 +1,27 @@
 /* Passes over a chunk of the points, against slow computations and against the sweep over all points. */
-#include "check.h"
-#include "mapdpm_batch.h"
 #include "families/mapdpm_priors.h"
 
 #include <float.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-enum { N = 61, D = 9, CAPACITY = 8, ROW = 5 + 4 * D, SUFFICIENT = 1 + 2 * D, SHARE_LEFT = SUFFICIENT + 3 };
+enum { N = 61, D = 9, CAPACITY = 8 };
+
+#include "partition.h"
+
+enum { SUFFICIENT = 1 + 2 * D, SHARE_LEFT = SUFFICIENT + 3 };
 /* The chunk is the points from CHUNK on; no multiple of the block of the sweep. LAST may become an outlier. */
 enum { CHUNK = 26, LAST = N - 1 };
 enum { PARTS = 4, MOST_PARTS = 2 * PARTS + 1 };
 enum { MD_SLOTS = 6, PARAMETERS = 1 + 2 * D, MOST_POINTS = 70 };
 
-typedef struct {
-    int64_t labels[N], counts[CAPACITY];
-    double rows[CAPACITY * ROW];
-} partition;
-
-static mapdpm_real data[N * D];
-static double weights[N], *workspace;
+static double weights[N];
 static double gamma_parameters[2 * D + 2], known_parameters[3 * D], distance_parameters[D];
 static int64_t n_still, n_restless;
 static uint64_t seed = 88172645463325252u;
 
-static mapdpm_clusters clusters_of(partition *p)
-{
-    const mapdpm_clusters z = {CAPACITY, p->labels, p->counts, p->rows, NULL};
-
-    return z;
-}
-
 /* Statistics anew, so that no earlier removal counts. */
 static void recompute(const mapdpm_problem *p, partition *now)
 {
-    const mapdpm_clusters z = clusters_of(now);
-
-    CHECK(mapdpm_statistics(p, &z, workspace) == MAPDPM_OK);
+    CHECK_OK(mapdpm_statistics(p, CLUSTERS_OF(now), workspace));
 }
 
 static mapdpm_problem points_of(const mapdpm_problem *all, int64_t first, int64_t end)
@@ -48,6 +32,14 @@ static mapdpm_problem points_of(const mapdpm_problem *all, int64_t first, int64_
     p.data = all->data + first * D;
     p.weights = all->weights ? all->weights + first : NULL;
     return p;
+}
+
+/* The points of the chunk, and perhaps rows of others, which stay. */
+static mapdpm_clusters chunk_of(partition *p, double *base)
+{
+    const mapdpm_clusters z = {CAPACITY, p->labels + CHUNK, p->counts, p->rows, base};
+
+    return z;
 }
 
 static int64_t below(int64_t n)
@@ -184,20 +176,19 @@ static int is_unsure(const mapdpm_problem *p, const partition *now, int64_t i)
 static void restless_are_those_that_move(const mapdpm_problem *p, partition *now)
 {
     static partition before, after;
-    const mapdpm_clusters z = clusters_of(now), swept = clusters_of(&after);
     unsigned char restless[N + 1];
     int64_t i;
 
     before = *now;
     restless[N] = 77;
-    CHECK(mapdpm_restless(p, &z, workspace, restless) == MAPDPM_OK && restless[N] == 77);
+    CHECK(mapdpm_restless(p, CLUSTERS_OF(now), workspace, restless) == MAPDPM_OK && restless[N] == 77);
     CHECK(memcmp(&before, now, sizeof before) == 0);
     for (i = 0; i < N; i++) {
         int64_t position = i, moved = 0;
         int moves;
 
         after = before;
-        CHECK(mapdpm_sweep(p, &swept, workspace, 0, &position, &moved) == MAPDPM_OK && position == N);
+        CHECK(mapdpm_sweep(p, CLUSTERS_OF(&after), workspace, 0, &position, &moved) == MAPDPM_OK && position == N);
         moves = after.labels[i] != before.labels[i];
         CHECK(restless[i] == (is_unsure(p, &before, i) ? 1 : moves));
         n_restless += moves;
@@ -209,13 +200,11 @@ static void restless_are_those_that_move(const mapdpm_problem *p, partition *now
 static void restless_of_a_chunk(const mapdpm_problem *p, partition *now)
 {
     const mapdpm_problem chunk = points_of(p, CHUNK, N);
-    const mapdpm_clusters all = clusters_of(now);
-    mapdpm_clusters here = all;
+    const mapdpm_clusters here = chunk_of(now, NULL);
     unsigned char of_all[N], of_chunk[N];
 
-    here.labels = now->labels + CHUNK;
-    CHECK(mapdpm_restless(p, &all, workspace, of_all) == MAPDPM_OK);
-    CHECK(mapdpm_restless(&chunk, &here, workspace, of_chunk) == MAPDPM_OK);
+    CHECK_OK(mapdpm_restless(p, CLUSTERS_OF(now), workspace, of_all));
+    CHECK_OK(mapdpm_restless(&chunk, &here, workspace, of_chunk));
     CHECK(memcmp(of_all + CHUNK, of_chunk, N - CHUNK) == 0);
 }
 
@@ -232,7 +221,6 @@ static void check_restless(const mapdpm_problem *p, partition *now)
 static void restless_of_many_states(const mapdpm_problem *p)
 {
     static partition now;
-    const mapdpm_clusters z = clusters_of(&now);
     int64_t i;
 
     draw_labels(p, &now, 0, 1);
@@ -241,7 +229,7 @@ static void restless_of_many_states(const mapdpm_problem *p)
     check_restless(p, &now);
     draw_labels(p, &now, 2, 4); /* the lowest slots are free */
     check_restless(p, &now);
-    CHECK(mapdpm_settle(p, &z, workspace, 100) == MAPDPM_OK);
+    CHECK_OK(mapdpm_settle(p, CLUSTERS_OF(&now), workspace, 100));
     check_restless(p, &now);
     for (i = 3; i < N; i += 7)
         now.labels[i] = now.labels[i - 1];
@@ -290,13 +278,12 @@ static void near_statistics(const double *a, const double *b, double steps, doub
 /* Join parts without looking at counts. */
 static void join(const mapdpm_problem *p, partition *into, int64_t n_parts, const double *parts)
 {
-    const mapdpm_clusters z = clusters_of(into);
     int64_t k;
 
     for (k = 0; k < CAPACITY; k++)
         into->counts[k] = -1 - k;
     memset(into->rows, 0x7f, sizeof into->rows);
-    CHECK(mapdpm_join_rows(p, &z, workspace, n_parts, parts) == MAPDPM_OK);
+    CHECK_OK(mapdpm_join_rows(p, CLUSTERS_OF(into), workspace, n_parts, parts));
     for (k = 0; k < CAPACITY; k++)
         CHECK(into->counts[k] == -1 - k);
 }
@@ -363,18 +350,15 @@ static void chunk_is_swept_as_in_all(const mapdpm_problem *p, const partition *n
 {
     static partition whole, part, others;
     const mapdpm_problem chunk = points_of(p, CHUNK, N), rest = points_of(p, 0, CHUNK);
-    const mapdpm_clusters all = clusters_of(&whole);
-    mapdpm_clusters here = clusters_of(&part);
+    const mapdpm_clusters here = chunk_of(&part, others.rows);
     int64_t moved = 1, sweeps;
 
     others = whole = part = *now;
     recompute(&rest, &others);
-    here.labels = part.labels + CHUNK;
-    here.base = others.rows;
     for (sweeps = 0; sweeps < 50 && moved > 0; sweeps++) {
         int64_t from = CHUNK, position = 0, as_many = moved = 0;
 
-        CHECK(mapdpm_sweep(p, &all, workspace, 0, &from, &moved) == MAPDPM_OK && from == N);
+        CHECK(mapdpm_sweep(p, CLUSTERS_OF(&whole), workspace, 0, &from, &moved) == MAPDPM_OK && from == N);
         CHECK(mapdpm_sweep(&chunk, &here, workspace, 0, &position, &as_many) == MAPDPM_OK);
         CHECK(position == N - CHUNK);
         CHECK(moved == as_many && memcmp(&whole, &part, sizeof whole) == 0);
@@ -387,13 +371,11 @@ static void destroyed_row_is_made_anew(const mapdpm_problem *p, const partition 
 {
     static partition swept, others;
     const mapdpm_problem chunk = points_of(p, CHUNK, N), rest = points_of(p, 0, CHUNK);
-    mapdpm_clusters here = clusters_of(&swept);
+    const mapdpm_clusters here = chunk_of(&swept, others.rows);
     int64_t position = 0, moved = 0;
 
     others = swept = *now;
     recompute(&rest, &others);
-    here.labels = swept.labels + CHUNK;
-    here.base = others.rows;
     CHECK(mapdpm_sweep(&chunk, &here, workspace, 0, &position, &moved) == MAPDPM_OK);
     CHECK(now->labels[LAST] == 0 && swept.labels[LAST] != 0 && swept.counts[0] > 0);
     CHECK(swept.rows[SHARE_LEFT] == 1.0);
@@ -421,13 +403,15 @@ static void rows_of_outliers(const mapdpm_problem *p)
 
 /* ---- wrong arguments --------------------------------------------------------------------------------------------- */
 
-static void wrong_tangents_are_refused(const mapdpm_problem *right)
+static void wrong_tangents_are_refused(mapdpm_problem p)
 {
     static double margins[N], constants[1], parameters[PARAMETERS];
     static int64_t slots[N];
-    mapdpm_problem p = *right;
 
-#define REFUSED(p, n, c, t, w, s, m) CHECK(mapdpm_tangent_slots(p, n, c, t, w, s, m) == MAPDPM_E_ARGUMENT)
+#define REFUSED(p, n, c, t, w, s, m) CHECK_REFUSED(mapdpm_tangent_slots(p, n, c, t, w, s, m))
+#define WRONG(place, value)                                                                                           \
+    CHECK_WITH(place, value, mapdpm_tangent_slots(&p, 1, constants, parameters, workspace, slots, margins) ==         \
+                                 MAPDPM_E_ARGUMENT)
     REFUSED(NULL, 1, constants, parameters, workspace, slots, margins);
     REFUSED(&p, 0, constants, parameters, workspace, slots, margins);
     REFUSED(&p, 1, NULL, parameters, workspace, slots, margins);
@@ -435,81 +419,56 @@ static void wrong_tangents_are_refused(const mapdpm_problem *right)
     REFUSED(&p, 1, constants, parameters, NULL, slots, margins);
     REFUSED(&p, 1, constants, parameters, workspace, NULL, margins);
     REFUSED(&p, 1, constants, parameters, workspace, slots, NULL);
-    p.data = NULL;
-    REFUSED(&p, 1, constants, parameters, workspace, slots, margins);
-    p = *right;
-    p.n_features = 0;
-    REFUSED(&p, 1, constants, parameters, workspace, slots, margins);
-    p = *right;
-    p.n_points = -1;
-    REFUSED(&p, 1, constants, parameters, workspace, slots, margins);
-#undef REFUSED
+    WRONG(p.data, NULL);
+    WRONG(p.n_features, 0);
+    WRONG(p.n_points, -1);
+#undef WRONG
     CHECK(mapdpm_tangent_bytes(0) == 0 && mapdpm_tangent_bytes(-1) == 0 && mapdpm_tangent_bytes(1) > 0);
 }
 
 /* Wrong problems and clusters are wrong for both. */
-static void refused(const mapdpm_problem *p, const mapdpm_clusters *z)
+static void wrong_clusters_are_refused(mapdpm_problem p)
 {
     static const double parts[CAPACITY * SUFFICIENT] = {0.0};
+    static partition now;
+    mapdpm_clusters z = *CLUSTERS_OF(&now);
     unsigned char restless[N];
 
-    CHECK(mapdpm_restless(p, z, workspace, restless) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_join_rows(p, z, workspace, 1, parts) == MAPDPM_E_ARGUMENT);
-}
-
-static void wrong_clusters_are_refused(const mapdpm_problem *right)
-{
-    static partition now;
-    const mapdpm_clusters right_clusters = clusters_of(&now);
-    mapdpm_problem p = *right;
-    mapdpm_clusters z = right_clusters;
-
-    draw_labels(right, &now, 0, 3);
-    refused(NULL, &z);
-    refused(&p, NULL);
-    z.capacity = 0;
-    refused(&p, &z);
-    z = right_clusters;
-    z.counts = NULL;
-    refused(&p, &z);
-    z = right_clusters;
-    z.rows = NULL;
-    refused(&p, &z);
-    p.n_features = 0;
-    refused(&p, &right_clusters);
-    p = *right;
-    p.n_points = -1;
-    refused(&p, &right_clusters);
-    p = *right;
-    p.data = NULL;
-    refused(&p, &right_clusters);
-    p = *right;
-    p.parameters = NULL;
-    refused(&p, &right_clusters);
-    p = *right;
-    p.family = MAPDPM_NORMAL_INVERSE_WISHART + 1;
-    refused(&p, &right_clusters);
+#define WRONG(p, z, place, value)                                                                                     \
+    CHECK_WITH(place, value, mapdpm_restless(p, z, workspace, restless) == MAPDPM_E_ARGUMENT);                        \
+    CHECK_WITH(place, value, mapdpm_join_rows(p, z, workspace, 1, parts) == MAPDPM_E_ARGUMENT)
+    draw_labels(&p, &now, 0, 3);
+    WRONG(NULL, &z, z.capacity, CAPACITY); /* all is right, but there is no problem, or there are no clusters */
+    WRONG(&p, NULL, z.capacity, CAPACITY);
+    WRONG(&p, &z, z.capacity, 0);
+    WRONG(&p, &z, z.counts, NULL);
+    WRONG(&p, &z, z.rows, NULL);
+    WRONG(&p, &z, p.n_features, 0);
+    WRONG(&p, &z, p.n_points, -1);
+    WRONG(&p, &z, p.data, NULL);
+    WRONG(&p, &z, p.parameters, NULL);
+    WRONG(&p, &z, p.family, MAPDPM_NORMAL_INVERSE_WISHART + 1);
 }
 
 static void wrong_arguments_are_refused(const mapdpm_problem *p)
 {
     static partition now;
-    mapdpm_clusters z = clusters_of(&now);
+    mapdpm_clusters z = *CLUSTERS_OF(&now);
     unsigned char restless[N];
 
-    wrong_tangents_are_refused(p);
-    wrong_clusters_are_refused(p);
+    wrong_tangents_are_refused(*p);
+    wrong_clusters_are_refused(*p);
     draw_labels(p, &now, 0, 3);
-    CHECK(mapdpm_restless(p, &z, NULL, restless) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_restless(p, &z, workspace, NULL) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(mapdpm_restless(p, &z, NULL, restless));
+    CHECK_REFUSED(mapdpm_restless(p, &z, workspace, NULL));
     now.labels[LAST] = -1;
-    CHECK(mapdpm_restless(p, &z, workspace, restless) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(mapdpm_restless(p, &z, workspace, restless));
     now.labels[LAST] = CAPACITY;
-    CHECK(mapdpm_restless(p, &z, workspace, restless) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(mapdpm_restless(p, &z, workspace, restless));
     z.labels = NULL;
-    CHECK(mapdpm_restless(p, &z, workspace, restless) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_join_rows(p, &z, workspace, 1, NULL) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_join_rows(p, &z, workspace, -1, weights) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(mapdpm_restless(p, &z, workspace, restless));
+    CHECK_REFUSED(mapdpm_join_rows(p, &z, workspace, 1, NULL));
+    CHECK_REFUSED(mapdpm_join_rows(p, &z, workspace, -1, weights));
 }
 
 /* No points: no point moves, and nothing is read. */
@@ -517,7 +476,7 @@ static void no_points(const mapdpm_problem *right)
 {
     static partition now;
     mapdpm_problem p = *right;
-    mapdpm_clusters z = clusters_of(&now);
+    mapdpm_clusters z = *CLUSTERS_OF(&now);
     unsigned char restless[1] = {77};
 
     p.n_points = 0;
@@ -564,7 +523,7 @@ int main(void)
     int variant;
 
     CHECK(mapdpm_row_size(MAPDPM_NORMAL_GAMMA, D) == ROW);
-    workspace = (double *)malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, CAPACITY));
+    workspace = malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, CAPACITY));
     set_parameters();
     for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         tangents_are_those_of_slow_sums(sizes[i], 1);

@@ -1,25 +1,17 @@
 /* Gateways: statistics of many learners in one, in any order, with nothing lost. */
-#include "learners.h"
+#include "files.h"
 
 enum { PARTS = 3, N = 3000 };
 
 static memory parts[PARTS], all;
-static unsigned char file[2][MD_MEMORY];
 
 static void learn_parts(const mapdpm_options *o, uint64_t seed)
 {
     uint64_t state = seed;
-    unsigned p, i;
-    md_real x[3];
+    unsigned p;
 
-    for (p = 0; p < PARTS; p++) {
-        mapdpm_stream *const s = begin(&parts[p], o);
-
-        for (i = 0; i < N; i++) {
-            draw(&state, 3 + p, 12.0, x);
-            CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
-        }
-    }
+    for (p = 0; p < PARTS; p++)
+        learn_drawn(begin(&parts[p], o), N, 3 + p, 12.0, &state);
 }
 
 /* The weight, and the weighted mean of feature 0 in the user's units. */
@@ -30,7 +22,7 @@ static void totals(const mapdpm_stream *s, double *weight, double *mean)
     uint32_t k;
 
     *weight = *mean = 0;
-    CHECK(mapdpm_get_prior(s, anchor, parameters) == MAPDPM_OK);
+    CHECK_OK(mapdpm_get_prior(s, anchor, parameters));
     for (k = 0; k < s->max_clusters; k++)
         if (mapdpm_get_cluster_relative(s, k, &c, means, NULL) == 1) {
             *weight += (double)c.weight;
@@ -42,14 +34,12 @@ static void totals(const mapdpm_stream *s, double *weight, double *mean)
 static size_t pooled(const mapdpm_options *o, const unsigned *order, unsigned char *into)
 {
     mapdpm_stream *const s = begin(&all, o);
-    size_t n = 0;
     unsigned p;
 
     for (p = 0; p < PARTS; p++)
-        CHECK(mapdpm_pool(s, &parts[order[p]].stream) == MAPDPM_OK);
+        CHECK_OK(mapdpm_pool(s, &parts[order[p]].stream));
     CHECK(mapdpm_reduce(s, 8) == MAPDPM_OK && s->n_clusters <= 8);
-    CHECK(mapdpm_snapshot_write(s, into, MD_MEMORY, &n) == MAPDPM_OK);
-    return n;
+    return save(s, into);
 }
 
 static void pools(mapdpm_options o, int with_warmup)
@@ -69,8 +59,8 @@ static void pools(mapdpm_options o, int with_warmup)
         sum += weight;
         moment += weight * mean;
     }
-    n = pooled(&o, forth, file[0]);
-    CHECK(n == pooled(&o, back, file[1]) && memcmp(file[0], file[1], n) == 0);
+    n = pooled(&o, forth, file);
+    CHECK(n == pooled(&o, back, again) && memcmp(file, again, n) == 0);
     totals(&all.stream, &weight, &mean);
     CHECK(fabs(weight - sum) <= 64 * EPS * sum);
     CHECK(fabs(mean - moment / sum) <= 256 * EPS * 100);
@@ -84,12 +74,12 @@ static void refusals(void)
 
     learn_parts(&o, 8);
     CHECK(mapdpm_pool(s, NULL) == MAPDPM_E_ARGUMENT && mapdpm_pool(NULL, s) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_pool(s, s) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_pool(s, &parts[0].stream) == MAPDPM_OK);
+    CHECK_REFUSED(mapdpm_pool(s, s));
+    CHECK_OK(mapdpm_pool(s, &parts[0].stream));
     memcpy(&second, &all, sizeof all);
     CHECK(mapdpm_pool(s, &parts[2].stream) == MAPDPM_E_SPACE && is_same(&second, &all));
     other.n_features = 2;
-    CHECK(mapdpm_pool(begin(&first, &other), s) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(mapdpm_pool(begin(&first, &other), s));
     CHECK(mapdpm_pool(begin(&first, &cold), s) == MAPDPM_E_WARMING);
     CHECK(mapdpm_pool(s, &first.stream) == MAPDPM_E_WARMING);
 }
@@ -101,7 +91,6 @@ static void weight_limit(void)
     const mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 6);
     mapdpm_stream *const s = begin(&all, &o), *const t = begin(&parts[0], &o);
     mapdpm_cluster c;
-    size_t n = 0;
 
     memset(&c, 0, sizeof c);
     c.weight = (md_real)6e17;
@@ -111,8 +100,7 @@ static void weight_limit(void)
     CHECK(mapdpm_pool(s, t) == MAPDPM_E_RANGE && is_same(&second, &all));
     c.weight = (md_real)3e17;
     CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_OK && mapdpm_reduce(s, 1) == MAPDPM_OK);
-    CHECK(mapdpm_snapshot_write(s, file[0], MD_MEMORY, &n) == MAPDPM_OK);
-    CHECK(mapdpm_snapshot_read(&first.stream, MD_MEMORY, file[0], n) == MAPDPM_OK && s->n_clusters == 1);
+    CHECK(restore(&first, file, save(s, file)) == MAPDPM_OK && s->n_clusters == 1);
 }
 
 /* Clusters whose squares are finite, but not their sum: refused, so that merging cannot reach infinity or NaN. */
@@ -135,12 +123,12 @@ static void wide_clusters(void)
         for (i = 0; i < 2000; i++) {
             const md_real x[3] = {i % 2 ? step : -step, 0, 0};
 
-            CHECK(mapdpm_learn(t, x, NULL, NULL) == MAPDPM_OK);
+            CHECK_OK(mapdpm_learn(t, x, NULL, NULL));
         }
         memcpy(&second, &all, s->bytes);
         CHECK(mapdpm_pool(s, t) == MAPDPM_E_RANGE && is_same(&second, &all));
     }
-    CHECK(mapdpm_reduce(s, 1) == MAPDPM_OK);
+    CHECK_OK(mapdpm_reduce(s, 1));
     for (k = 0; k < 8; k++)
         if (mapdpm_get_cluster(s, k, &c, mean, variance) == 1)
             CHECK(variance[0] <= LARGEST_REAL && mean[0] - mean[0] == 0);
@@ -153,17 +141,15 @@ static void low_parts(void)
     const md_real mean[3] = {0, 0, 0}, variance[3] = {1, 1, 1};
     mapdpm_stream *const s = begin(&all, &o);
     mapdpm_cluster c = {0, 10, (md_real)-5.1};
-    size_t n;
 
-    CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(mapdpm_insert(s, &c, mean, variance));
     c.weight_low = (md_real)5.1;
-    CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(mapdpm_insert(s, &c, mean, variance));
     c.weight_low = 5;
-    CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_OK);
+    CHECK_OK(mapdpm_insert(s, &c, mean, variance));
     c.weight_low = -5;
-    CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_OK);
-    CHECK(mapdpm_snapshot_write(s, file[0], MD_MEMORY, &n) == MAPDPM_OK);
-    CHECK(mapdpm_snapshot_read(&second.stream, sizeof second, file[0], n) == MAPDPM_OK);
+    CHECK_OK(mapdpm_insert(s, &c, mean, variance));
+    CHECK_OK(restore(&second, file, save(s, file)));
 }
 
 int main(void)

@@ -82,8 +82,8 @@ static void own_scores(int32_t family, const double *of_family, double outlier)
         data[i] = (mapdpm_real)check_uniform(&seed);
     for (i = 0; i < D; i++)
         data[4 * D + i] = (mapdpm_real)outlier;
-    CHECK(mapdpm_statistics(&p, &z, workspace) == MAPDPM_OK);
-    CHECK(set_up_table(&table, &p, &z, workspace) == MAPDPM_OK);
+    CHECK_OK(mapdpm_statistics(&p, &z, workspace));
+    CHECK_OK(set_up_table(&table, &p, &z, workspace));
     for (i = 0; i < N; i++) {
         const int64_t slot = labels[i];
         double score, expected, without[5 + 9 * D + D * D];

@@ -1,16 +1,14 @@
-/* A warm-up that ends in steps while points wait: the same bits as one that ends at once, for every kind of learner, with
- * steps and losses of power at any time.
+/* A warm-up that ends in steps while points wait: the same bits as one that ends at once, for every kind of learner,
+ * with steps and losses of power at any time.
  */
-#include "learners.h"
+#include "files.h"
 
-enum { N = 400, WARMUP = 60, QUEUE = 25, ROOM = 1 << 17 };
+enum { N = 400, WARMUP = 60, QUEUE = 25 };
 
 typedef struct {
     mapdpm_options options;
     int timed;
 } learner_kind;
-
-static unsigned char file[ROOM], file2[ROOM];
 
 static learner_kind kind_of_learner(unsigned i)
 {
@@ -25,21 +23,17 @@ static learner_kind kind_of_learner(unsigned i)
     kind.options.surprise = i == 5 || i == 2;
     kind.options.rare = kind.options.surprise ? (md_real)0.02 : 0;
 #endif
-#ifdef MAPDPM_GROUPS
-    if (i == 6 || i == 7) {
+    if (WITH_GROUPS && (i == 6 || i == 7)) {
         kind.options.max_groups = 3;
         kind.options.gamma = 2;
         kind.options.when_groups_full = MAPDPM_GROUPS_REPLACE;
         kind.options.with_base = i == 7;
     }
-#endif
-#ifdef MAPDPM_STATES
-    if (i == 8 || i == 9) {
+    if (WITH_STATES && (i == 8 || i == 9)) {
         kind.options.lag = 4;
         kind.options.gamma = 2;
         kind.options.kappa = 1;
     }
-#endif
     return kind;
 }
 
@@ -47,16 +41,8 @@ static int learn_point(mapdpm_stream *s, const learner_kind *kind, uint32_t i, c
                        md_real *score)
 {
     if (kind->options.max_groups > 0)
-        CHECK(mapdpm_set_group(s, i / 7 % 5) == MAPDPM_OK);
+        CHECK_OK(mapdpm_set_group(s, i / 7 % 5));
     return kind->timed ? mapdpm_learn_at(s, x, (int64_t)i * 250000, id, score) : mapdpm_learn(s, x, id, score);
-}
-
-static size_t save(const mapdpm_stream *s, unsigned char *into)
-{
-    size_t n = 0;
-
-    CHECK(mapdpm_snapshot_write(s, into, ROOM, &n) == MAPDPM_OK && n == mapdpm_snapshot_bytes(s));
-    return n;
 }
 
 /* The power is lost, and the learner is restored from its last snapshot. */
@@ -65,8 +51,8 @@ static void lose_power(memory *m)
     const size_t n = save(&m->stream, file), bytes = m->stream.bytes;
 
     memset(m->bytes, 0x5a, bytes);
-    CHECK(mapdpm_snapshot_read(&m->stream, bytes, file, n) == MAPDPM_OK);
-    CHECK(save(&m->stream, file2) == n && memcmp(file, file2, n) == 0);
+    CHECK_OK(mapdpm_snapshot_read(&m->stream, bytes, file, n));
+    CHECK(save(&m->stream, again) == n && memcmp(file, again, n) == 0);
 }
 
 /* Learn a point, with as many steps before as it takes to have room. */
@@ -95,7 +81,6 @@ static void same_bits(unsigned which, unsigned most_steps, unsigned losses, uint
     unsigned steps;
     uint32_t i;
     md_real x[3];
-    size_t n;
 
     o.queue = QUEUE;
     t = begin(&second, &o);
@@ -103,7 +88,7 @@ static void same_bits(unsigned which, unsigned most_steps, unsigned losses, uint
         draw(&state, 4, 9.0, x);
         if (o.missing && i % 5 == 2)
             x[i % 3] = (md_real)NAN;
-        CHECK(learn_point(s, &kind, i, x, NULL, NULL) == MAPDPM_OK);
+        CHECK_OK(learn_point(s, &kind, i, x, NULL, NULL));
         for (steps = (unsigned)(check_random(&chance) >> 33) % (most_steps + 1); steps > 0; steps--) {
             if (losses > 0 && (check_random(&chance) >> 33) % losses == 0)
                 lose_power(&second);
@@ -116,8 +101,7 @@ static void same_bits(unsigned which, unsigned most_steps, unsigned losses, uint
         ;
     CHECK(mapdpm_settle_step(t) == 0 && mapdpm_n_queued(t) == 0 && !mapdpm_is_warming(t));
     CHECK(mapdpm_settle_all(t) == MAPDPM_OK && t->bytes == s->bytes);
-    n = save(s, file);
-    CHECK(save(t, file2) == n && memcmp(file, file2, n) == 0);
+    CHECK(have_same_file(s, t));
     CHECK(s->n_clusters > 1);
 }
 
@@ -130,16 +114,14 @@ static void refused(void)
     uint64_t state = 5;
     uint32_t i, refusals = 0;
     md_real x[3];
-    size_t n;
     int more = 1;
 
     o.queue = QUEUE;
     t = begin(&second, &o);
     for (i = 0; i < WARMUP + 20; i++) {
         draw(&state, 3, 9.0, x);
-        CHECK(mapdpm_learn(s, i == WARMUP + 3 ? far : x, NULL, NULL) ==
-              (i == WARMUP + 3 ? MAPDPM_E_RANGE : MAPDPM_OK));
-        CHECK(mapdpm_learn(t, i == WARMUP + 3 ? far : x, NULL, NULL) == MAPDPM_OK);
+        CHECK(mapdpm_learn(s, i == WARMUP + 3 ? far : x, NULL, NULL) == (i == WARMUP + 3 ? MAPDPM_E_RANGE : MAPDPM_OK));
+        CHECK_OK(mapdpm_learn(t, i == WARMUP + 3 ? far : x, NULL, NULL));
     }
     CHECK(WITH_MISSING || mapdpm_learn(t, nan, NULL, NULL) == MAPDPM_E_NUMBER);
     CHECK(mapdpm_predict(t, x, NULL, NULL) == MAPDPM_OK && mapdpm_is_warming(t) && mapdpm_n_queued(t) == 20);
@@ -148,8 +130,7 @@ static void refused(void)
         refusals += more == MAPDPM_E_RANGE;
     }
     CHECK(refusals == 1 && mapdpm_settle_all(t) == MAPDPM_OK);
-    n = save(s, file);
-    CHECK(save(t, file2) == n && memcmp(file, file2, n) == 0);
+    CHECK(have_same_file(s, t));
 }
 
 /* Times in the queue may not go backwards; a full queue changes nothing; options out of range. */
@@ -167,7 +148,7 @@ static void limits(void)
     s = begin(&second, &o);
     for (i = 0; i < 33; i++) {
         draw(&state, 3, 9.0, x);
-        CHECK(mapdpm_learn_at(s, x, 100 * (int64_t)i, NULL, NULL) == MAPDPM_OK);
+        CHECK_OK(mapdpm_learn_at(s, x, 100 * (int64_t)i, NULL, NULL));
         if (i == 31)
             CHECK(mapdpm_learn_at(s, x, 3099, NULL, NULL) == MAPDPM_E_TIME);
     }
@@ -178,9 +159,8 @@ static void limits(void)
     CHECK(mapdpm_settle_step(s) == 0 && mapdpm_settle_all(s) == MAPDPM_OK);
     CHECK(mapdpm_settle_step(NULL) == MAPDPM_E_ARGUMENT && mapdpm_settle_all(NULL) == MAPDPM_E_ARGUMENT);
     CHECK(mapdpm_n_queued(NULL) == 0);
-    CHECK(mapdpm_bank_init(bank, sizeof first, &o, &alpha, 1, 0, 0) == MAPDPM_E_ARGUMENT);
-    o.queue = 65536;
-    CHECK(mapdpm_stream_bytes(&o) == 0);
+    CHECK_REFUSED(mapdpm_bank_init(bank, sizeof first, &o, &alpha, 1, 0, 0));
+    CHECK_WITH(o.queue, 65536, mapdpm_stream_bytes(&o) == 0);
     o = options_of(MAPDPM_NORMAL_GAMMA, 8);
     o.queue = 5;
     CHECK(mapdpm_stream_bytes(&o) == 0);

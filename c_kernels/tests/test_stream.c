@@ -1,31 +1,23 @@
 /* The promises of the stream learner: refusals, conservation, and scores against a plain reference. */
-#include "learners.h"
+#include "files.h"
 
 static memory third;
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
-static int refused(const mapdpm_options *o)
-{
-    return mapdpm_init(&first.stream, sizeof first.bytes, o) == MAPDPM_E_ARGUMENT;
-}
-
 static void options(void)
 {
     const mapdpm_options good = options_of(MAPDPM_NORMAL_GAMMA, 8);
-    mapdpm_options o;
+    mapdpm_options o = good;
     md_real broken[12];
     uint32_t D, K, i;
 
-    CHECK(refused(NULL));
-    CHECK(mapdpm_init(NULL, 1 << 20, &good) == MAPDPM_E_ARGUMENT);
+    CHECK(is_refused(NULL));
+    CHECK_REFUSED(mapdpm_init(NULL, 1 << 20, &good));
     CHECK(mapdpm_init(&first.stream, mapdpm_stream_bytes(&good) - 1, &good) == MAPDPM_E_SPACE);
-    CHECK(mapdpm_init(&first.stream, mapdpm_stream_bytes(&good), &good) == MAPDPM_OK);
+    CHECK_OK(mapdpm_init(&first.stream, mapdpm_stream_bytes(&good), &good));
     CHECK(mapdpm_stream_bytes(NULL) == 0);
-#define BAD(field, value)                                                                                              \
-    o = good;                                                                                                          \
-    o.field = (value);                                                                                                 \
-    CHECK(refused(&o))
+#define BAD(field, value) CHECK_WITH(o.field, value, is_refused(&o))
     BAD(family, 0);
     BAD(family, MAPDPM_SQUARED_DISTANCE);
     BAD(family, -1);
@@ -45,35 +37,27 @@ static void options(void)
     BAD(log_alpha, -(md_real)INFINITY);
     BAD(half_life, -1);
     BAD(half_life, (md_real)NAN);
-#undef BAD
-    o = good;
-    o.missing = 1;
-    CHECK((mapdpm_stream_bytes(&o) > 0) == WITH_MISSING);
+    CHECK_WITH(o.missing, 1, (mapdpm_stream_bytes(&o) > 0) == WITH_MISSING);
+    o.parameters = broken;
+    memcpy(broken, gamma_prior, sizeof gamma_prior);
     for (i = 0; i < 8; i++) {
-        const md_real values[] = {(md_real)NAN, (md_real)INFINITY, 0, -1};
+        const md_real values[] = {0, -1, (md_real)NAN, (md_real)INFINITY};
         unsigned j;
 
-        o = good;
-        o.parameters = broken;
-        for (j = i < 3 ? 2 : 0; j < 4; j++) { /* a mean may be 0 or negative */
-            memcpy(broken, gamma_prior, sizeof gamma_prior);
-            broken[i] = values[i < 3 ? j - 2 : j];
-            CHECK(refused(&o));
-        }
+        for (j = i < 3 ? 2 : 0; j < 4; j++) /* a mean may be 0 or negative */
+            CHECK_WITH(broken[i], values[j], is_refused(&o));
     }
     o = warming(8, 10);
     o.family = MAPDPM_NORMAL_KNOWN_VARIANCE;
-    CHECK(refused(&o));
+    CHECK(is_refused(&o));
     o = warming(8, 1);
-    CHECK(refused(&o));
+    CHECK(is_refused(&o));
     o = options_of(MAPDPM_NORMAL_KNOWN_VARIANCE, 8);
     o.parameters = broken;
+    memcpy(broken, known_prior, 9 * sizeof(md_real));
     for (i = 3; i < 9; i++) {
-        memcpy(broken, known_prior, 9 * sizeof(md_real));
-        broken[i] = (md_real)NAN;
-        CHECK(refused(&o));
-        broken[i] = 0;
-        CHECK(refused(&o));
+        CHECK_WITH(broken[i], (md_real)NAN, is_refused(&o));
+        CHECK_WITH(broken[i], 0, is_refused(&o));
     }
     for (D = 1; D < 40; D += 3)
         for (K = 1; K < 300; K += K < 20 ? 1 : 31) {
@@ -96,10 +80,7 @@ static void refusals(const mapdpm_options *o, unsigned n)
     unsigned i, d;
     mapdpm_stream *const s = begin(&first, o);
 
-    for (i = 0; i < n; i++) {
-        draw(&state, 4, 12, x);
-        CHECK(mapdpm_learn(s, x, &id, &score) == MAPDPM_OK);
-    }
+    learn_drawn(s, n, 4, 12, &state);
     memcpy(&second, &first, s->bytes);
     for (d = 0; d < 3; d++) {
         md_real bad[3] = {1, 2, 3};
@@ -130,9 +111,9 @@ static void refusals(const mapdpm_options *o, unsigned n)
         id = MD_NONE;
         CHECK(mapdpm_predict(s, x, &id, &score) == (s->n_clusters ? MAPDPM_OK : MAPDPM_E_WARMING));
         CHECK((score == score) == (s->warming == 0));
-        CHECK(mapdpm_predict(s, x, NULL, NULL) == MAPDPM_OK);
+        CHECK_OK(mapdpm_predict(s, x, NULL, NULL));
         if (s->n_clusters)
-            CHECK(mapdpm_resolve(s, id, &id) == MAPDPM_OK);
+            CHECK_OK(mapdpm_resolve(s, id, &id));
     }
     CHECK(is_same(&first, &second));
 }
@@ -150,7 +131,7 @@ static void equivalents(const mapdpm_options *o)
     for (i = 0; i < N; i++)
         draw(&state, 5, 7, points + 3 * i);
     for (i = 0; i < N; i++)
-        CHECK(mapdpm_learn(s, points + 3 * i, &ids[i], &scores[i]) == MAPDPM_OK);
+        CHECK_OK(mapdpm_learn(s, points + 3 * i, &ids[i], &scores[i]));
     CHECK(mapdpm_learn_many(t, points, NULL, N, ids2, scores2, &done) == MAPDPM_OK && done == N);
     CHECK(is_same(&first, &second) && memcmp(ids, ids2, sizeof ids) == 0 &&
           memcmp(scores, scores2, sizeof scores) == 0);
@@ -166,7 +147,7 @@ static void equivalents(const mapdpm_options *o)
     (void)begin(&second, o);
     CHECK(mapdpm_learn_many(t, points, NULL, N, NULL, NULL, &done) == MAPDPM_E_NUMBER && done == 600);
     (void)begin(&first, o);
-    CHECK(mapdpm_learn_many(s, points, NULL, 300, NULL, NULL, &done) == MAPDPM_OK);
+    CHECK_OK(mapdpm_learn_many(s, points, NULL, 300, NULL, NULL, &done));
     memcpy(third.bytes + 64, &first, s->bytes); /* moved */
     memset(&first, 0, s->bytes);
     CHECK(mapdpm_learn_many((mapdpm_stream *)(void *)(third.bytes + 64), points + 900, NULL, 300, ids2, scores2,
@@ -247,6 +228,15 @@ static wide reference(const mapdpm_stream *s, const md_real *x, wide alpha, uint
 
 static double worst_score;
 
+/* The worst error of scores so far, of which NaN is the largest. */
+static void note(double *worst, double score, double right)
+{
+    const double error = fabs(score - right) / (1 + fabs(right));
+
+    if (!(error <= *worst))
+        *worst = error;
+}
+
 /* The error of a score: 20 eps (1 + |score|) were measured with forgetting, 6 without. 50 leave room for other
  * machines. */
 static void scores(const mapdpm_options *o, double apart)
@@ -267,12 +257,11 @@ static void scores(const mapdpm_options *o, double apart)
         if (i % 10 == 9 && !s->warming && s->n_clusters > 0) {
             const double right = (double)reference(s, x, (wide)o->alpha, &expected);
 
-            CHECK(mapdpm_predict(s, x, &id, &score) == MAPDPM_OK);
+            CHECK_OK(mapdpm_predict(s, x, &id, &score));
             wrong += id != expected;
-            if (!(fabs((double)score - right) / (1 + fabs(right)) <= worst))
-                worst = fabs((double)score - right) / (1 + fabs(right));
+            note(&worst, (double)score, right);
         }
-        CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
+        CHECK_OK(mapdpm_learn(s, x, NULL, NULL));
         CHECK(!s->warming || total_weight(s) == 0);
     }
     if (worst > worst_score)
@@ -301,7 +290,7 @@ static void far_points(void)
     for (i = 0; i < 40; i++) {
         for (d = 0; d < 24; d++)
             x[d] = d < 12 ? (md_real)(i % 4) / 4 : (md_real)(i % 2 ? 400 : 0) + (md_real)(i % 4) / 4;
-        CHECK(mapdpm_learn(s, x, &id, NULL) == MAPDPM_OK);
+        CHECK_OK(mapdpm_learn(s, x, &id, NULL));
         if (i % 2)
             near_id = id;
     }
@@ -316,7 +305,7 @@ static void far_points(void)
         x[d] = x[d + 12];
         x[d + 12] = t;
     }
-    CHECK(mapdpm_predict(s, x, &id, NULL) == MAPDPM_OK);
+    CHECK_OK(mapdpm_predict(s, x, &id, NULL));
 }
 
 /* ---- conservation ------------------------------------------------------------------------------------------------ */
@@ -330,7 +319,7 @@ static void conserves_weight(const mapdpm_options *o, int exactly)
 
     for (i = 0; i < 4000; i++) {
         draw(&state, 1 + i / 500, 1 + (i / 250) % 9, x);
-        CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
+        CHECK_OK(mapdpm_learn(s, x, NULL, NULL));
         CHECK(s->n_clusters <= s->max_clusters);
         if (s->warming)
             continue;
@@ -348,17 +337,16 @@ static void ids(const mapdpm_options *o)
     uint64_t state = 17, seen = 0;
     uint32_t newest = o->warmup, id, now;
     md_real x[3];
+    mapdpm_event event;
     unsigned i, n_ended = 0;
     int is_new = 1, is_alive = 1;
     mapdpm_stream *const s = begin(&first, o);
 
     memset(ended, 0, sizeof ended);
     for (i = 0; i < 20000; i++) {
-        mapdpm_event event;
-
         draw(&state, 2 + i / 100 % 7, 3 + i / 300 % 11, x);
         x[0] += (md_real)(i / 50 % 13 * 40);
-        CHECK(mapdpm_learn(s, x, &id, NULL) == MAPDPM_OK);
+        CHECK_OK(mapdpm_learn(s, x, &id, NULL));
         for (; seen < s->n_events; seen++) {
             uint32_t made;
 
@@ -385,14 +373,10 @@ static void ids(const mapdpm_options *o)
     }
     CHECK(is_new && is_alive && newest < 65536);
     CHECK(n_ended > 50 && s->next_id == newest);
-    CHECK(mapdpm_get_event(s, s->n_events, NULL) == MAPDPM_E_ARGUMENT);
-    {
-        mapdpm_event event;
-
-        CHECK(mapdpm_get_event(s, s->n_events, &event) == MAPDPM_E_UNKNOWN);
-        CHECK(mapdpm_get_event(s, 0, &event) == MAPDPM_E_UNKNOWN);
-        CHECK(mapdpm_get_event(s, s->n_events - MAPDPM_EVENTS(s->max_clusters), &event) == MAPDPM_OK);
-    }
+    CHECK_REFUSED(mapdpm_get_event(s, s->n_events, NULL));
+    CHECK(mapdpm_get_event(s, s->n_events, &event) == MAPDPM_E_UNKNOWN);
+    CHECK(mapdpm_get_event(s, 0, &event) == MAPDPM_E_UNKNOWN);
+    CHECK_OK(mapdpm_get_event(s, s->n_events - MAPDPM_EVENTS(s->max_clusters), &event));
 }
 
 static void when_full(uint32_t policy, int32_t family)
@@ -452,7 +436,7 @@ static void half_lives(void)
     o.half_life = 30;
     s = begin(&first, &o);
     for (i = 0; i < 10; i++)
-        CHECK(mapdpm_learn_at(s, i % 2 ? a : other, 1000000 * INT64_C(1000), &id, NULL) == MAPDPM_OK);
+        CHECK_OK(mapdpm_learn_at(s, i % 2 ? a : other, 1000000 * INT64_C(1000), &id, NULL));
     CHECK(mapdpm_get_cluster_relative(s, 0, &before, NULL, NULL) == 1 && before.weight == 10 && before.id == id);
     memcpy(&second, &first, s->bytes);
     CHECK(mapdpm_learn_at(s, a, 1000000 * INT64_C(1000) - 1, NULL, NULL) == MAPDPM_E_TIME);
@@ -468,12 +452,12 @@ static void half_lives(void)
     }
     /* After so long nothing is left. A cluster is removed at each point, and its slot becomes free. */
     for (i = 0; i < 12; i++)
-        CHECK(mapdpm_learn_at(s, a, INT64_C(1) << 50, &id, NULL) == MAPDPM_OK);
+        CHECK_OK(mapdpm_learn_at(s, a, INT64_C(1) << 50, &id, NULL));
     CHECK(s->n_clusters == 1 && total_weight(s) == 12);
 
     begin(&first, &o);
-    CHECK(mapdpm_learn_at(s, a, -(INT64_C(1) << 61), &id, NULL) == MAPDPM_OK);
-    CHECK(mapdpm_learn_at(s, a, INT64_C(1) << 61, &id, NULL) == MAPDPM_OK);
+    CHECK_OK(mapdpm_learn_at(s, a, -(INT64_C(1) << 61), &id, NULL));
+    CHECK_OK(mapdpm_learn_at(s, a, INT64_C(1) << 61, &id, NULL));
     begin(&first, &o);
     CHECK(mapdpm_learn(s, a, NULL, NULL) == MAPDPM_OK && mapdpm_learn_at(s, a, 5, NULL, NULL) == MAPDPM_E_TIME);
 }
@@ -495,7 +479,7 @@ static void long_gaps(uint32_t warmup, uint32_t window)
     for (i = 0; i < 400; i++) {
         draw(&state, 3, 20, x);
         now += i % 11 == 10 ? INT64_C(1) << 40 : 50000;
-        CHECK(mapdpm_learn_at(s, x, now, NULL, NULL) == MAPDPM_OK);
+        CHECK_OK(mapdpm_learn_at(s, x, now, NULL, NULL));
         (void)total_weight(s);
         CHECK(s->warming || (s->n_clusters > 0 && total_weight(s) > 0.5 && total_weight(s) < 400));
     }
@@ -557,7 +541,7 @@ static void scales(void)
             draw(&state, 3, 30, x);
             for (d = 0; d < 3; d++)
                 x[d] = (md_real)((double)x[d] * units[u]);
-            CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
+            CHECK_OK(mapdpm_learn(s, x, NULL, NULL));
             if (i >= 50)
                 break;
         }
@@ -568,7 +552,7 @@ static void scales(void)
     for (u = 0; u < 200; u++) { /* as wide as allowed, half at each limit */
         const md_real most = WARMUP_LIMIT, wide_one[3] = {u % 2 ? most : -most, 0, u % 3 ? most : 0};
 
-        CHECK(mapdpm_learn(u ? &first.stream : begin(&first, &o), wide_one, NULL, NULL) == MAPDPM_OK);
+        CHECK_OK(mapdpm_learn(u ? &first.stream : begin(&first, &o), wide_one, NULL, NULL));
     }
     CHECK(!first.stream.warming && total_weight(&first.stream) == 200);
     for (u = 0; u < 2; u++) { /* all points are equal */
@@ -576,20 +560,9 @@ static void scales(void)
         mapdpm_stream *const s = begin(&first, &o);
 
         for (i = 0; i < 200; i++)
-            CHECK(mapdpm_learn(s, same, NULL, NULL) == MAPDPM_OK);
+            CHECK_OK(mapdpm_learn(s, same, NULL, NULL));
         CHECK(s->n_clusters == 1 && total_weight(s) == 200);
     }
-}
-
-/* Compared by their snapshots, because free slots may differ in memory. */
-static int are_equal(const mapdpm_stream *s, const mapdpm_stream *t)
-{
-    static unsigned char a[1 << 16], b[1 << 16];
-    size_t n = 0, m = 1;
-
-    CHECK(mapdpm_snapshot_write(s, a, sizeof a, &n) == MAPDPM_OK &&
-          mapdpm_snapshot_write(t, b, sizeof b, &m) == MAPDPM_OK);
-    return n == m && memcmp(a, b, n) == 0;
 }
 
 /* ---- gateways ---------------------------------------------------------------------------------------------------- */
@@ -604,7 +577,7 @@ static void insert_all(mapdpm_stream *s, int backwards)
         const md_real mean[3] = {(md_real)(j % 3 * 50), (md_real)(j % 3), (md_real)(j % 4) / 4},
                       variance[3] = {1, (md_real)0.5, 2};
 
-        CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_OK);
+        CHECK_OK(mapdpm_insert(s, &c, mean, variance));
     }
 }
 
@@ -618,7 +591,7 @@ static void gateways(int32_t family)
     CHECK(mapdpm_insert(s, &c, bad, ok) == MAPDPM_E_RANGE && mapdpm_insert(s, &c, ok, bad) == MAPDPM_E_RANGE);
     CHECK(mapdpm_insert(s, &c, ok, negative) == MAPDPM_E_RANGE && mapdpm_insert(s, NULL, ok, ok) == MAPDPM_E_ARGUMENT);
     c.weight = 0;
-    CHECK(mapdpm_insert(s, &c, ok, ok) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(mapdpm_insert(s, &c, ok, ok));
     c.weight = (md_real)NAN;
     CHECK(mapdpm_insert(s, &c, ok, ok) == MAPDPM_E_ARGUMENT && mapdpm_reduce(s, 0) == MAPDPM_E_ARGUMENT);
     CHECK(is_same(&first, &second));
@@ -626,11 +599,11 @@ static void gateways(int32_t family)
     insert_all(t, 1);
     c.weight = 1;
     CHECK(mapdpm_insert(s, &c, ok, ok) == MAPDPM_E_SPACE && s->n_clusters == 12 && total_weight(s) == 90);
-    CHECK(mapdpm_insert_counted(s, &c, ok, ok, ok) == MAPDPM_E_ARGUMENT); /* it has no missing values */
+    CHECK_REFUSED(mapdpm_insert_counted(s, &c, ok, ok, ok)); /* it has no missing values */
     CHECK(mapdpm_reduce(s, 12) == MAPDPM_OK && mapdpm_reduce(t, 12) == MAPDPM_OK);
-    CHECK(are_equal(s, t));
+    CHECK(have_same_file(s, t));
     CHECK(s->n_clusters == 3 && total_weight(s) == 90 && s->n_events == 0);
-    CHECK(mapdpm_reduce(s, 12) == MAPDPM_OK && are_equal(s, t)); /* a second call changes nothing */
+    CHECK(mapdpm_reduce(s, 12) == MAPDPM_OK && have_same_file(s, t)); /* a second call changes nothing */
     CHECK(mapdpm_reduce(s, 2) == MAPDPM_OK && s->n_clusters == 2 && total_weight(s) == 90);
     CHECK(mapdpm_learn(s, ok, NULL, NULL) == MAPDPM_OK && total_weight(s) == 91 && s->n_seen == 91);
 }
@@ -643,7 +616,6 @@ static void gateways_in_time(void)
     const md_real x[3] = {200, 200, 200};
     uint64_t state = 77;
     uint32_t now;
-    md_real y[3];
     unsigned i;
     mapdpm_stream *s = &first.stream;
 
@@ -651,18 +623,15 @@ static void gateways_in_time(void)
     for (i = 0; i < 3; i++) {
         begin(&first, &o);
         insert_all(s, 0);
-        CHECK(mapdpm_learn_at(s, x, times[i], NULL, NULL) == MAPDPM_OK);
+        CHECK_OK(mapdpm_learn_at(s, x, times[i], NULL, NULL));
         CHECK(fabs(total_weight(s) - 91) < 1e-3);
     }
-    CHECK(mapdpm_learn_at(s, x, INT64_C(1) << 60, NULL, NULL) == MAPDPM_OK);
+    CHECK_OK(mapdpm_learn_at(s, x, INT64_C(1) << 60, NULL, NULL));
     CHECK(mapdpm_reduce(s, 4) == MAPDPM_OK && total_weight(s) == 1);
     o = warming(16, 40);
     begin(&first, &o);
     CHECK(mapdpm_reduce(s, 4) == MAPDPM_E_WARMING);
-    for (i = 0; i < 40; i++) {
-        draw(&state, 5, 40, y);
-        CHECK(mapdpm_learn(s, y, NULL, NULL) == MAPDPM_OK);
-    }
+    learn_drawn(s, 40, 5, 40, &state);
     CHECK(s->n_clusters > 2 && mapdpm_reduce(s, 2) == MAPDPM_OK && s->n_clusters == 2);
     for (i = 0; i < 40; i++)
         CHECK(mapdpm_resolve(s, i, &now) == MAPDPM_E_UNKNOWN);
@@ -686,8 +655,7 @@ static void nothing_missing(int32_t family)
         draw(&state, 4, 15, x);
         CHECK(mapdpm_learn(s, x, &id, &a) == MAPDPM_OK && mapdpm_learn(t, x, &id2, &b) == MAPDPM_OK);
         differ += id != id2;
-        if (fabs((double)a - (double)b) / (1 + fabs((double)a)) > worst)
-            worst = fabs((double)a - (double)b) / (1 + fabs((double)a));
+        note(&worst, (double)b, (double)a);
     }
     CHECK(differ == 0);
     CHECK(worst < 50 * EPS);
@@ -748,21 +716,18 @@ int main(void)
 {
     mapdpm_options gamma = options_of(MAPDPM_NORMAL_GAMMA, 8), known = options_of(MAPDPM_NORMAL_KNOWN_VARIANCE, 8);
     mapdpm_options warm = warming(8, 50), o;
+    const mapdpm_options *const kinds[] = {&gamma, &known, &warm};
     uint32_t i;
 
     options();
     refusals(&gamma, 0);
-    refusals(&gamma, 300);
-    refusals(&known, 300);
     refusals(&warm, 49);
-    refusals(&warm, 300);
-    equivalents(&gamma);
-    equivalents(&known);
-    equivalents(&warm);
-    scores(&gamma, 10);
     scores(&gamma, 2);
-    scores(&known, 10);
-    scores(&warm, 10);
+    for (i = 0; i < 3; i++) {
+        refusals(kinds[i], 300);
+        equivalents(kinds[i]);
+        scores(kinds[i], 10);
+    }
     far_points();
     for (i = MAPDPM_FULL_MERGE; i <= MAPDPM_FULL_REFUSE; i += 2) {
         gamma.when_full = known.when_full = i;
@@ -811,9 +776,8 @@ int main(void)
         nothing_missing(MAPDPM_NORMAL_KNOWN_VARIANCE);
         gamma.missing = known.missing = warm.missing = 1;
         refusals(&gamma, 300);
-        scores(&gamma, 10);
-        scores(&known, 10);
-        scores(&warm, 10);
+        for (i = 0; i < 3; i++)
+            scores(kinds[i], 10);
         rarely_there(0, 7);
         rarely_there(30, 0);
         rarely_there(30, 50);

@@ -1,20 +1,9 @@
 /* A learner of states in time: sizes, rows, beliefs, what waits, snapshots, and all that may befall a state. The
  * arithmetic is compared with sums over states by Python (tests/stream/test_hdp_hmm.py). */
-#include "learners.h"
-#include "files/mapdpm_bytes.h"
+#include "files.h"
 #include "stream/mapdpm_steps.h"
 
-#ifdef MAPDPM_STATES
-enum { WITH_STATES = 1 };
-#else
-enum { WITH_STATES = 0 };
-#endif
-
 enum { LAG = 3, ROOM = 3 * LAG };
-
-#define CHECK_NEAR(x, y, most) CHECK(fabs((double)(x) - (double)(y)) <= (most))
-
-static unsigned char file[MD_MEMORY], again[MD_MEMORY];
 
 static mapdpm_options timed(int32_t family, uint32_t max_clusters)
 {
@@ -25,16 +14,21 @@ static mapdpm_options timed(int32_t family, uint32_t max_clusters)
     return o;
 }
 
+static mapdpm_options timed_warming(uint32_t max_clusters, uint32_t warmup)
+{
+    mapdpm_options o = warming(max_clusters, warmup);
+
+    o.lag = LAG;
+    o.gamma = 1;
+    return o;
+}
+
 /* The next point of a machine that stays in its state nine times in ten. */
 static void step(uint64_t *state, unsigned *z, unsigned n_states, double apart, md_real *x)
 {
-    unsigned d;
-
     if ((check_random(state) >> 40) % 10 == 0)
         *z = (unsigned)(check_random(state) >> 40) % n_states;
-    for (d = 0; d < 3; d++)
-        x[d] = (md_real)(apart * ((*z * (2 * d + 3) + d * d) % 13) + check_uniform(state) + check_uniform(state) +
-                         check_uniform(state));
+    draw_near(state, *z, apart, x);
 }
 
 static int learn_some(mapdpm_stream *s, unsigned n, unsigned n_states, double apart, uint64_t *state)
@@ -48,20 +42,6 @@ static int learn_some(mapdpm_stream *s, unsigned n, unsigned n_states, double ap
         error = mapdpm_learn(s, x, NULL, NULL);
     }
     return error;
-}
-
-static size_t write(const mapdpm_stream *s, unsigned char *to)
-{
-    size_t n = 0;
-
-    CHECK(mapdpm_snapshot_write(s, to, MD_MEMORY, &n) == MAPDPM_OK && n == mapdpm_snapshot_bytes(s));
-    return n;
-}
-
-static int reads(memory *m, const unsigned char *from, size_t n)
-{
-    memset(m->bytes, 0x5a, sizeof m->bytes);
-    return mapdpm_snapshot_read(&m->stream, sizeof m->bytes, from, n);
 }
 
 /* All of the memory is the same, but for the scratch in which a prediction and a smoother compute. */
@@ -141,11 +121,6 @@ static void static_memory_is_enough(void)
             }
 }
 
-static void refuses(mapdpm_options o)
-{
-    CHECK(mapdpm_init(&first.stream, sizeof first.bytes, &o) == MAPDPM_E_ARGUMENT);
-}
-
 static void refuses_what_it_cannot_do(void)
 {
     const mapdpm_options right = timed(MAPDPM_NORMAL_GAMMA, 4);
@@ -157,36 +132,21 @@ static void refuses_what_it_cannot_do(void)
     uint32_t ids[1] = {0}, length;
     size_t moved, n;
 
-    o.lag = LARGEST_LAG + 1;
-    refuses(o);
-    CHECK(mapdpm_stream_bytes(&o) == 0);
-    o.lag = UINT32_MAX;
-    refuses(o);
-    o = right;
-    o.window = 3;
-    refuses(o);
-    o = right;
-    o.max_groups = 2;
-    refuses(o);
-    o = right;
-    o.kappa = -1;
-    refuses(o);
-    o.kappa = nan;
-    refuses(o);
-    o.kappa = (md_real)INFINITY;
-    refuses(o);
-    o = right;
-    o.gamma = 0;
-    refuses(o);
-    o.gamma = nan;
-    refuses(o);
-    o = right;
+#define WRONG(field, value) CHECK_WITH(o.field, value, is_refused(&o))
+    WRONG(lag, LARGEST_LAG + 1);
+    CHECK_WITH(o.lag, LARGEST_LAG + 1, mapdpm_stream_bytes(&o) == 0);
+    WRONG(lag, UINT32_MAX);
+    WRONG(window, 3);
+    WRONG(max_groups, 2);
+    WRONG(kappa, -1);
+    WRONG(kappa, nan);
+    WRONG(kappa, (md_real)INFINITY);
+    WRONG(gamma, 0);
+    WRONG(gamma, nan);
     o.alpha = 0;
-    o.log_alpha = -100;
-    refuses(o);
-    o = right;
-    o.max_clusters = LARGEST_COUNT; /* its square overflows */
-    CHECK(mapdpm_stream_bytes(&o) == 0);
+    WRONG(log_alpha, -100);
+    o.alpha = right.alpha;
+    CHECK_WITH(o.max_clusters, LARGEST_COUNT, mapdpm_stream_bytes(&o) == 0); /* its square overflows */
     CHECK(mapdpm_init(&first.stream, mapdpm_stream_bytes(&right) - 1, &right) == MAPDPM_E_SPACE);
 
     s = begin(&first, &right);
@@ -203,15 +163,15 @@ static void refuses_what_it_cannot_do(void)
           mapdpm_get_run(flat, &length) == MAPDPM_E_ARGUMENT);
     memset(&cluster, 0, sizeof cluster);
     cluster.weight = 1;
-    n = write(s, again);
-    CHECK(mapdpm_insert(s, &cluster, mean, variance) == MAPDPM_E_ARGUMENT);
+    n = save(s, again);
+    CHECK_REFUSED(mapdpm_insert(s, &cluster, mean, variance));
     CHECK(mapdpm_pool(s, flat) == MAPDPM_E_ARGUMENT && mapdpm_reduce(s, 2) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_resweep(s, mean, NULL, ids, 1, &moved) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(mapdpm_resweep(s, mean, NULL, ids, 1, &moved));
     CHECK(mapdpm_set_group(s, 1) == MAPDPM_E_ARGUMENT && mapdpm_get_shares(s, room) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_summary_write(flat, sizeof(md_real), file, sizeof file, &moved) == MAPDPM_OK);
+    CHECK_OK(mapdpm_summary_write(flat, sizeof(md_real), file, sizeof file, &moved));
     CHECK(mapdpm_pool_summary(s, file, moved) == MAPDPM_E_ARGUMENT &&
           mapdpm_set_base(s, file, moved) == MAPDPM_E_ARGUMENT);
-    CHECK(write(s, file) == n && memcmp(file, again, n) == 0);
+    CHECK(save(s, file) == n && memcmp(file, again, n) == 0);
     CHECK(mapdpm_pool(flat, s) == MAPDPM_OK && flat->n_clusters == 2); /* its states are clusters to others */
 }
 
@@ -225,7 +185,7 @@ static void the_kind_of_file(void)
 
     o.kappa = (md_real)2.5;
     s = begin(&first, &o);
-    n = write(s, file);
+    n = save(s, file);
     CHECK(file[6] == STREAM_OF_STATES && mapdpm_model_shape(file, n, &model) == MAPDPM_E_KIND);
     CHECK(mapdpm_snapshot_options(file, n, &back) == MAPDPM_OK && back.lag == LAG && back.gamma == o.gamma &&
           back.kappa == o.kappa && back.max_groups == 0);
@@ -233,7 +193,7 @@ static void the_kind_of_file(void)
           back.kappa == o.kappa);
     CHECK(mapdpm_snapshot_read(&second.stream, s->bytes - 1, file, n) == MAPDPM_E_SPACE);
     o.lag = 0;
-    n = write(begin(&first, &o), file);
+    n = save(begin(&first, &o), file);
     CHECK(file[6] == MD_STREAM && n < mapdpm_snapshot_bytes(&second.stream) + MD_MEMORY);
 }
 
@@ -250,9 +210,9 @@ static unsigned goes_on_from_a_file_at_every_point(mapdpm_options o, unsigned n_
     static md_real scores[POINTS];
     mapdpm_stream *const s = begin(&first, &o), *const t = begin(&second, &o), *const u = begin(&third, &o);
     uint64_t state = 99;
-    uint32_t id, id2;
+    uint32_t id;
     unsigned i, z = 0, waits = 0;
-    md_real a, b;
+    md_real score;
     size_t n, done;
 
     for (i = 0; i < POINTS; i++) {
@@ -261,16 +221,15 @@ static unsigned goes_on_from_a_file_at_every_point(mapdpm_options o, unsigned n_
             x[3 * i + i % 3] = (md_real)NAN;
     }
     for (i = 0; i < POINTS; i++) {
-        n = write(t, again);
+        n = save(t, again);
         waits |= 1u << *n_waiting_of(t);
-        CHECK(reads(&second, again, n) == MAPDPM_OK);
-        CHECK(mapdpm_learn(s, x + 3 * i, &id, &a) == MAPDPM_OK && mapdpm_learn(t, x + 3 * i, &id2, &b) == MAPDPM_OK);
-        CHECK(id == id2 && memcmp(&a, &b, sizeof a) == 0);
-        CHECK(write(s, file) == n && write(t, again) == n && memcmp(file, again, n) == 0);
+        CHECK_OK(restore(&second, again, n));
+        CHECK(mapdpm_learn(s, x + 3 * i, &ids[i], &scores[i]) == MAPDPM_OK &&
+              mapdpm_learn(t, x + 3 * i, &id, &score) == MAPDPM_OK);
+        CHECK(id == ids[i] && memcmp(&score, &scores[i], sizeof score) == 0);
+        CHECK(have_same_file(s, t) && mapdpm_snapshot_bytes(s) == n);
         if (!s->warming)
             check_whole(s);
-        ids[i] = id;
-        scores[i] = a;
     }
     for (i = 0; i < POINTS; i += 50) {
         uint32_t some[50];
@@ -281,8 +240,7 @@ static unsigned goes_on_from_a_file_at_every_point(mapdpm_options o, unsigned n_
     }
     CHECK(is_same_learner(&first, &third));
     CHECK(mapdpm_gap(s) == MAPDPM_OK && mapdpm_gap(t) == MAPDPM_OK);
-    n = write(s, file);
-    CHECK(write(t, again) == n && memcmp(file, again, n) == 0);
+    CHECK(have_same_file(s, t));
     return waits;
 }
 
@@ -300,9 +258,7 @@ static void files(void)
     o.half_life = 0;
     (void)goes_on_from_a_file_at_every_point(o, 5, 3);
     (void)goes_on_from_a_file_at_every_point(timed(MAPDPM_NORMAL_KNOWN_VARIANCE, 9), 5, 4);
-    o = warming(6, 40);
-    o.lag = LAG;
-    o.gamma = 1;
+    o = timed_warming(6, 40);
     (void)goes_on_from_a_file_at_every_point(o, 4, 9);
     o.half_life = 50;
     o.missing = WITH_MISSING;
@@ -328,10 +284,10 @@ static void few_slots(void)
                 o.half_life = 40;
                 s = begin(&first, &o);
                 for (round = 0; round < 100; round++) {
-                    CHECK(learn_some(s, 7, 5, apart, &state) == MAPDPM_OK);
+                    CHECK_OK(learn_some(s, 7, 5, apart, &state));
                     check_whole(s);
                 }
-                CHECK(mapdpm_gap(s) == MAPDPM_OK);
+                CHECK_OK(mapdpm_gap(s));
                 check_whole(s);
             }
 }
@@ -358,14 +314,14 @@ static void an_outlier_without_a_slot(void)
     check_whole(s);
     CHECK(*state_id_of(s) == id);
     CHECK(mapdpm_predict(s, far, NULL, &score) == MAPDPM_OK && (double)score > -1e6);
-    CHECK(learn_some(s, 40, 2, 9, &state) == MAPDPM_OK);
+    CHECK_OK(learn_some(s, 40, 2, 9, &state));
     check_whole(s);
 
     s = begin(&first, &o);
     for (i = 0; i < 400; i++) {
         for (d = 0; d < 3; d++)
             x[d] = (md_real)centres[i / 10 % 2][d];
-        CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
+        CHECK_OK(mapdpm_learn(s, x, NULL, NULL));
     }
     CHECK(mapdpm_learn(s, away, &id, &score) == MAPDPM_OK && s->n_clusters == 2);
     CHECK(mapdpm_get_belief(s, belief) == MAPDPM_OK && (double)belief[0] > 0.02 && (double)belief[1] > 0.5);
@@ -376,15 +332,16 @@ static void halves_of_missing_values(void)
 {
     static const double centres[2][3] = {{-5, 20, 0}, {5, 0, 0}};
     mapdpm_options o = timed(MAPDPM_NORMAL_KNOWN_VARIANCE, 1);
-    md_real x[3] = {1, -2, 3}; /* the prior mean */
     mapdpm_stream *s;
     unsigned i, h, d;
 
     o.when_full = MAPDPM_FULL_REFUSE;
     o.missing = 1;
     for (i = 0; i < 2; i++) {
+        md_real x[3] = {1, -2, 3}; /* the prior mean */
+
         s = begin(&first, &o);
-        CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
+        CHECK_OK(mapdpm_learn(s, x, NULL, NULL));
         for (h = 0; h < 2; h++) {
             md_real *const half = half_of(s, 0, h);
 
@@ -399,9 +356,6 @@ static void halves_of_missing_values(void)
         CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK && mapdpm_gap(s) == MAPDPM_OK);
         CHECK_NEAR(*half_of(s, 0, i), 11, EPS);
         CHECK_NEAR(*half_of(s, 0, 1 - i), 10, EPS);
-        x[0] = 1;
-        x[1] = -2;
-        x[2] = 3;
     }
 }
 
@@ -413,23 +367,22 @@ static uint32_t waiting(const mapdpm_stream *s)
 /* No point is lost, as none is removed. */
 static void gaps(double apart)
 {
-    mapdpm_options o = timed(MAPDPM_NORMAL_GAMMA, 6), warm = warming(6, 40);
+    mapdpm_options o = timed(MAPDPM_NORMAL_GAMMA, 6), warm = timed_warming(6, 40);
     mapdpm_stream *s;
     md_real belief[6], score, mean[3];
     uint64_t state = 11;
     uint32_t length, round, i;
-    size_t n;
 
     o.when_full = MAPDPM_FULL_MERGE;
     s = begin(&first, &o);
     CHECK(mapdpm_gap(s) == MAPDPM_OK && mapdpm_get_run(s, &length) == MAPDPM_OK && length == 0);
     check_whole(s);
     for (round = 0; round < 200; round++) {
-        CHECK(learn_some(s, 20 + round % ROOM, 3, apart, &state) == MAPDPM_OK);
+        CHECK_OK(learn_some(s, 20 + round % ROOM, 3, apart, &state));
         CHECK(mapdpm_get_run(s, &length) == MAPDPM_OK && length >= 1);
-        CHECK(mapdpm_gap(s) == MAPDPM_OK);
+        CHECK_OK(mapdpm_gap(s));
         CHECK(waiting(s) == 0 && mapdpm_get_run(s, &length) == MAPDPM_OK && length == 0);
-        CHECK(mapdpm_get_belief(s, belief) == MAPDPM_OK);
+        CHECK_OK(mapdpm_get_belief(s, belief));
         for (i = 0; i < 6; i++)
             CHECK(belief[i] <= 0 && belief[i] >= 0);
         check_whole(s);
@@ -440,19 +393,16 @@ static void gaps(double apart)
     CHECK_NEAR(sum_of(counts_from(s, 6), 6), 200, 1e-3); /* so many sequences have begun */
     CHECK(mapdpm_predict(s, memset(mean, 0, sizeof mean), NULL, &score) == MAPDPM_OK && is_present(score));
 
-    warm.lag = LAG;
-    warm.gamma = 1;
     s = begin(&first, &warm);
     for (i = 0; i < 40; i++) {
         memcpy(&second, &first, s->bytes);
         CHECK(mapdpm_gap(s) == MAPDPM_OK && is_same(&first, &second)); /* nothing happens during the warm-up */
-        CHECK(learn_some(s, 1, 3, 9, &state) == MAPDPM_OK);
-        n = write(s, file);
-        CHECK(reads(&second, file, n) == MAPDPM_OK);
+        CHECK_OK(learn_some(s, 1, 3, 9, &state));
+        CHECK_OK(restore(&second, file, save(s, file)));
     }
     CHECK(!s->warming);
     check_whole(s);
-    CHECK(mapdpm_gap(s) == MAPDPM_OK);
+    CHECK_OK(mapdpm_gap(s));
     check_whole(s);
 }
 
@@ -470,14 +420,14 @@ static void merges(void)
         mapdpm_stream *const s = begin(&first, &o);
 
         state = round;
-        CHECK(learn_some(s, 40, 4, 6, &state) == MAPDPM_OK);
+        CHECK_OK(learn_some(s, 40, 4, 6, &state));
         for (i = 0; i < 150; i++) {
             for (d = 0; d < 3; d++)
                 x[d] = (md_real)(25 + 40 * check_uniform(&state));
-            CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
+            CHECK_OK(mapdpm_learn(s, x, NULL, NULL));
             check_whole(s);
         }
-        CHECK(mapdpm_gap(s) == MAPDPM_OK);
+        CHECK_OK(mapdpm_gap(s));
         CHECK_NEAR(total_weight(s), s->n_seen, 1e-3);
         for (e = 0; e < s->n_events; e++)
             merged += mapdpm_get_event(s, e, &event) == MAPDPM_OK && event.kind == MAPDPM_MERGED;
@@ -531,14 +481,13 @@ static void silences(void)
             int64_t now = -(INT64_C(1) << 45);
             unsigned j, z = 0;
             md_real x[3], score;
-            size_t n;
             double weight;
 
             o.half_life = 100;
             s = begin(&first, &o);
             for (j = 0; j < 200 || (waiting(s) != waits && j < 400); j++) {
                 step(&state, &z, 2, 9, x);
-                CHECK(mapdpm_learn_at(s, x, now += 1000000, NULL, &score) == MAPDPM_OK);
+                CHECK_OK(mapdpm_learn_at(s, x, now += 1000000, NULL, &score));
             }
             CHECK(waiting(s) == waits);
             weight = total_weight(s);
@@ -549,14 +498,13 @@ static void silences(void)
             check_whole(s);
             CHECK(total_weight(s) <= (weight + waits) * exp2(-(double)seconds[i] / 100) * 1.0001 + 1 +
                                          (seconds[i] < 1000 ? waits : 0)); /* where nothing was forgotten, they wait on */
-            n = write(s, file);
-            CHECK(reads(&second, file, n) == MAPDPM_OK);
+            CHECK_OK(restore(&second, file, save(s, file)));
             for (j = 0; j < 30; j++) {
                 md_real other;
 
                 step(&state, &z, 3, 9, x);
-                CHECK(mapdpm_learn_at(s, x, now += 1000000, NULL, &score) == MAPDPM_OK);
-                CHECK(mapdpm_learn_at(&second.stream, x, now, NULL, &other) == MAPDPM_OK);
+                CHECK_OK(mapdpm_learn_at(s, x, now += 1000000, NULL, &score));
+                CHECK_OK(mapdpm_learn_at(&second.stream, x, now, NULL, &other));
                 CHECK(memcmp(&score, &other, sizeof score) == 0);
                 check_whole(s);
             }
@@ -574,14 +522,14 @@ static void all_is_forgotten(void)
     md_real alone, score;
     unsigned i, z = 0;
 
-    CHECK(mapdpm_learn(fresh, x, NULL, &alone) == MAPDPM_OK);
+    CHECK_OK(mapdpm_learn(fresh, x, NULL, &alone));
     o.half_life = 1;
     s = begin(&first, &o);
     for (i = 0; i < 65; i++) {
         md_real y[3];
 
         step(&state, &z, 3, 9, y);
-        CHECK(mapdpm_learn_at(s, y, (int64_t)i * 100000, NULL, NULL) == MAPDPM_OK);
+        CHECK_OK(mapdpm_learn_at(s, y, (int64_t)i * 100000, NULL, NULL));
     }
     CHECK(mapdpm_learn_at(s, x, INT64_C(1) << 50, NULL, &score) == MAPDPM_OK && s->n_clusters == 1);
     CHECK_NEAR(score, alone, 40 * EPS * fabs((double)alone));
@@ -592,22 +540,18 @@ static void all_is_forgotten(void)
 /* Times before 0 during a warm-up, and files there. */
 static void times_of_a_warm_up(void)
 {
-    mapdpm_options o = warming(5, 30);
+    mapdpm_options o = timed_warming(5, 30);
     mapdpm_stream *s;
     uint64_t state = 4;
     unsigned i, z = 0;
     md_real x[3];
-    size_t n;
 
-    o.lag = LAG;
-    o.gamma = 1;
     o.half_life = 20;
     s = begin(&first, &o);
     for (i = 0; i < 80; i++) {
         step(&state, &z, 3, 9, x);
-        CHECK(mapdpm_learn_at(s, x, (int64_t)i * 1000000 - INT64_C(1000000000000), NULL, NULL) == MAPDPM_OK);
-        n = write(s, file);
-        CHECK(reads(&second, file, n) == MAPDPM_OK && write(&second.stream, again) == n && memcmp(file, again, n) == 0);
+        CHECK_OK(mapdpm_learn_at(s, x, (int64_t)i * 1000000 - INT64_C(1000000000000), NULL, NULL));
+        CHECK(restore(&second, file, save(s, file)) == MAPDPM_OK && have_same_file(s, &second.stream));
         if (!s->warming)
             check_whole(s);
     }
@@ -627,12 +571,12 @@ static void long_runs(void)
     for (round = 0; round < 2; round++) {
         o.kappa = (md_real)round * 1000;
         s = begin(&first, &o);
-        CHECK(learn_some(s, 300, 3, 9, &state) == MAPDPM_OK);
+        CHECK_OK(learn_some(s, 300, 3, 9, &state));
         for (v = 0; v <= 4; v++)
             for (k = 0; k < 4; k++)
                 if (counts_from(s, v)[k] > 0)
                     counts_from(s, v)[k] = 1048570;
-        CHECK(learn_some(s, 600, 3, 9, &state) == MAPDPM_OK);
+        CHECK_OK(learn_some(s, 600, 3, 9, &state));
         check_whole(s);
         for (v = 0; v < 4; v++)
             for (k = 0; k < 4; k++)
@@ -710,10 +654,10 @@ static void runs(void)
         step(&state, &z, 4, 30, x);
         since = z == last ? since + 1 : 1;
         last = z;
-        CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
+        CHECK_OK(mapdpm_learn(s, x, NULL, NULL));
         CHECK(mapdpm_get_run(s, &length) == MAPDPM_OK && length == since);
         if (i % 97 == 0) {
-            CHECK(mapdpm_gap(s) == MAPDPM_OK);
+            CHECK_OK(mapdpm_gap(s));
             last = 99;
         }
     }
@@ -746,27 +690,36 @@ static void predictions_change_nothing(void)
     }
 }
 
+/* The first learner learns a point of its machine, or refuses it so, and nothing has changed. Returns the error. */
+static int learns_or_refuses(int refusal, uint64_t *state, unsigned *z, unsigned n_states, uint32_t *id)
+{
+    mapdpm_stream *const s = &first.stream;
+    md_real x[3];
+    int error;
+
+    step(state, z, n_states, 9, x);
+    memcpy(&second, &first, s->bytes);
+    error = mapdpm_learn(s, x, id, NULL);
+    CHECK(error == MAPDPM_OK || (error == refusal && is_same_learner(&first, &second)));
+    check_whole(s);
+    return error;
+}
+
 static void errors_change_nothing(void)
 {
     mapdpm_options o = timed(MAPDPM_NORMAL_GAMMA, 3);
     const md_real bad[3][3] = {{(md_real)NAN, 0, 0}, {0, (md_real)INFINITY, 0}, {0, 0, COORDINATE_LIMIT * 16}};
+    const md_real x[3] = {500, 500, 500};
     mapdpm_stream *s;
     uint64_t state = 6;
-    md_real x[3] = {500, 500, 500};
     uint32_t id, kept;
     unsigned i, n_full = 0, z = 0;
     size_t done;
 
     o.when_full = MAPDPM_FULL_ERROR;
     s = begin(&first, &o);
-    for (i = 0; i < 400; i++) {
-        const int error = (step(&state, &z, i < 100 ? 3 : 5, 9, x), memcpy(&second, &first, s->bytes),
-                           mapdpm_learn(s, x, &id, NULL));
-
-        CHECK(error == MAPDPM_OK || (error == MAPDPM_E_FULL && is_same_learner(&first, &second)));
-        n_full += error == MAPDPM_E_FULL;
-        check_whole(s);
-    }
+    for (i = 0; i < 400; i++)
+        n_full += learns_or_refuses(MAPDPM_E_FULL, &state, &z, i < 100 ? 3 : 5, &id) == MAPDPM_E_FULL;
     CHECK(n_full > 10);
     memcpy(&second, &first, s->bytes);
     for (i = 0; i < 3; i++)
@@ -782,31 +735,16 @@ static void errors_change_nothing(void)
         unsigned n_ids = 0;
 
         s = begin(&first, &o);
-        CHECK(learn_some(s, 100, 3, 9, &state) == MAPDPM_OK);
+        CHECK_OK(learn_some(s, 100, 3, 9, &state));
         s->next_id = MAPDPM_NO_ID - kept;
         for (i = 0; i < 400; i++) {
-            const int error = (step(&state, &z, 6, 9, x), memcpy(&second, &first, s->bytes),
-                               mapdpm_learn(s, x, &id, NULL));
+            const int error = learns_or_refuses(MAPDPM_E_IDS, &state, &z, 6, &id);
 
-            CHECK(error == MAPDPM_OK || (error == MAPDPM_E_IDS && is_same_learner(&first, &second)));
             n_ids += error == MAPDPM_E_IDS;
             CHECK(s->next_id >= MAPDPM_NO_ID - kept && (error != MAPDPM_OK || id != MAPDPM_NO_ID));
-            check_whole(s);
         }
         CHECK(n_ids > 0);
     }
-}
-
-/* The weight of the cluster with this id. */
-static double weight_of(const mapdpm_stream *s, uint32_t id)
-{
-    mapdpm_cluster c;
-    uint32_t k;
-
-    for (k = 0; k < s->max_clusters; k++)
-        if (mapdpm_get_cluster(s, k, &c, NULL, NULL) == 1 && c.id == id)
-            return (double)c.weight + (double)c.weight_low;
-    return 0;
 }
 
 /* Whether one of the states will have too little weight after a silence, and none of the points that wait can be its. */
@@ -821,9 +759,9 @@ static int forgets_one(const mapdpm_stream *s, double half_lives)
     return forgets;
 }
 
-/* After each point of a stream, a copy of the learner gets one that is far from all others. It opens a state, or is refused
- * before anything has changed. Points that wait are learned in between: they must not take its slot or its id by a split,
- * nor keep a state that was to be forgotten. Returns how many were refused. */
+/* After each point of a stream, a copy of the learner gets one that is far from all others. It opens a state, or is
+ * refused before anything has changed. Points that wait are learned in between: they must not take its slot or its id
+ * by a split, nor keep a state that was to be forgotten. Returns how many were refused. */
 static unsigned opens_or_is_refused(mapdpm_options o, uint64_t seed, uint32_t ids_left, int refused)
 {
     static memory copy;
@@ -837,6 +775,7 @@ static unsigned opens_or_is_refused(mapdpm_options o, uint64_t seed, uint32_t id
         const double half_lives = o.half_life > 0 ? (double)silence / 1e6 / (double)o.half_life : 0;
         md_real x[3], far[3] = {-70, 80, 90};
         uint32_t id = MAPDPM_NO_ID;
+        double weight;
         int error;
 
         step(&state, &z, 4, 0.5, x);
@@ -846,7 +785,7 @@ static unsigned opens_or_is_refused(mapdpm_options o, uint64_t seed, uint32_t id
         memcpy(&copy, &first, s->bytes);
         error = mapdpm_learn_at(t, far, now + silence, &id, NULL);
         if (error == MAPDPM_OK) {
-            CHECK_NEAR(weight_of(t, id), 1, 4 * EPS);
+            CHECK_NEAR(has_cluster(t, id, &weight) ? weight : 0, 1, 4 * EPS);
             check_whole(t);
         } else {
             CHECK(error == refused && is_same_learner(&copy, &second));
@@ -913,47 +852,38 @@ static void no_id_is_left(void)
 
 /* ---- files of others --------------------------------------------------------------------------------------------- */
 
-static void repair(unsigned char *snapshot, size_t n)
-{
-    (void)put_bytes(snapshot + n - 4, mapdpm_crc32(0, snapshot, n - 4), 4);
-}
-
-/* A valid CRC over another field, as an attacker or a bug would write it. */
-static int with(size_t where, uint64_t value, int bytes, size_t n)
-{
-    memcpy(again, file, n);
-    (void)put_bytes(again + where, value, bytes);
-    repair(again, n);
-    return reads(&second, again, n);
-}
-
 static int with_real(size_t where, md_real value, size_t n)
 {
     memcpy(again, file, n);
     (void)put_reals(again + where, &value, 1);
     repair(again, n);
-    return reads(&second, again, n);
+    return mapdpm_snapshot_read(&second.stream, sizeof second.bytes, again, n);
+}
+
+static int breaks_real(size_t where, md_real value, size_t n)
+{
+    return with_real(where, value, n) == MAPDPM_E_DAMAGED;
 }
 
 static void forgery(void)
 {
     enum { K = 4, D = 3 };
-    mapdpm_options o = timed(MAPDPM_NORMAL_GAMMA, K), warm = warming(K, 20);
+    mapdpm_options o = timed(MAPDPM_NORMAL_GAMMA, K), warm = timed_warming(K, 20);
     mapdpm_stream *s = begin(&first, &o);
     const size_t options = MD_HEADER + 16 + 3 * MD_REAL, reals = time_reals(s) - 2;
     uint64_t state = 12;
     size_t n, time, words, total, tables, belief, counts, halves, beliefs, points;
     uint32_t k, unused;
 
-    CHECK(learn_some(s, 200, 2, 9, &state) == MAPDPM_OK);
+    CHECK_OK(learn_some(s, 200, 2, 9, &state));
     for (k = 0; k < ROOM && waiting(s) != 4; k++)
-        CHECK(learn_some(s, 1, 2, 9, &state) == MAPDPM_OK);
+        CHECK_OK(learn_some(s, 1, 2, 9, &state));
     CHECK(waiting(s) == 4);
     CHECK(s->n_clusters < K);
     for (k = 0; is_used(s, k); k++)
         ;
     unused = k;
-    n = write(s, file);
+    n = save(s, file);
     total = n - MD_CRC - reals * MD_REAL;
     words = total - 4 * TIME_WORDS;
     time = words - 8;
@@ -964,63 +894,54 @@ static void forgery(void)
     points = n - MD_CRC - ROOM * D * MD_REAL;
     beliefs = points - ROOM * K * MD_REAL;
     CHECK(beliefs == halves + K * (2 * (K + 1) + 2 * K + 4) * MD_REAL);
-    CHECK(reads(&second, file, n) == MAPDPM_OK && is_same_learner(&first, &second));
+    CHECK(restore(&second, file, n) == MAPDPM_OK && is_same_learner(&first, &second));
 
-    CHECK(with(6, MD_STREAM, 1, n) == MAPDPM_E_DAMAGED && with(6, STREAM_OF_GROUPS, 1, n) < 0 &&
+    CHECK(breaks(6, MD_STREAM, 1, n) && with(6, STREAM_OF_GROUPS, 1, n) < 0 &&
           with(6, MD_BATCH, 1, n) == MAPDPM_E_KIND && with(6, MD_SUMMARY, 1, n) == MAPDPM_E_KIND);
-    CHECK(with(MD_HEADER + 4, 3, 4, n) == MAPDPM_E_DAMAGED); /* a window */
-    CHECK(with(options, 0, 4, n) == MAPDPM_E_DAMAGED && with(options, LAG + 1, 4, n) == MAPDPM_E_DAMAGED &&
-          with(options, LARGEST_LAG + 1, 4, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(options + 4, 0, n) == MAPDPM_E_DAMAGED &&
-          with_real(options + 4, (md_real)NAN, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(options + 4 + MD_REAL, -1, n) == MAPDPM_E_DAMAGED &&
-          with_real(options + 4 + MD_REAL, (md_real)NAN, n) == MAPDPM_E_DAMAGED);
-    CHECK(with(MD_HEADER + 16, 0, MD_REAL, n) == MAPDPM_E_DAMAGED); /* alpha 0 */
-    CHECK(with(time, (uint64_t)s->now + 1, 8, n) == MAPDPM_E_DAMAGED &&
-          with(time, UINT64_C(1) << 63, 8, n) == MAPDPM_E_DAMAGED);
-    CHECK(with(words, ROOM, 4, n) == MAPDPM_E_DAMAGED && with(words, UINT32_MAX, 4, n) == MAPDPM_E_DAMAGED);
-    CHECK(with(words + 4, K, 4, n) == MAPDPM_E_DAMAGED && with(words + 4, unused, 4, n) == MAPDPM_E_DAMAGED);
-    CHECK(with(words + 8, 2, 4, n) == MAPDPM_E_DAMAGED);
+    CHECK(breaks(MD_HEADER + 4, 3, 4, n)); /* a window */
+    CHECK(breaks(options, 0, 4, n) && breaks(options, LAG + 1, 4, n) && breaks(options, LARGEST_LAG + 1, 4, n));
+    CHECK(breaks_real(options + 4, 0, n) && breaks_real(options + 4, (md_real)NAN, n));
+    CHECK(breaks_real(options + 4 + MD_REAL, -1, n) && breaks_real(options + 4 + MD_REAL, (md_real)NAN, n));
+    CHECK(breaks(MD_HEADER + 16, 0, MD_REAL, n)); /* alpha 0 */
+    CHECK(breaks(time, (uint64_t)s->now + 1, 8, n) && breaks(time, UINT64_C(1) << 63, 8, n));
+    CHECK(breaks(words, ROOM, 4, n) && breaks(words, UINT32_MAX, 4, n));
+    CHECK(breaks(words + 4, K, 4, n) && breaks(words + 4, unused, 4, n));
+    CHECK(breaks(words + 8, 2, 4, n));
     CHECK(with(words + 12, 77, 4, n) == MAPDPM_OK && with(words + 16, 77, 4, n) == MAPDPM_OK);
-    CHECK(with(words + 20, s->next_id, 4, n) == MAPDPM_E_DAMAGED);
-    CHECK(with(words + 20, MAPDPM_NO_ID, 4, n) == MAPDPM_E_DAMAGED); /* no state, but a belief */
-    CHECK(with_real(total, *state_total(s) * 2, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(total, (md_real)NAN, n) == MAPDPM_E_DAMAGED && with_real(total, 0, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(tables, 0, n) == MAPDPM_E_DAMAGED && with_real(tables, -1, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(tables + unused * MD_REAL, (md_real)1e-5, n) == MAPDPM_E_DAMAGED); /* tables of no state */
-    CHECK(with_real(belief, 5, n) == MAPDPM_E_DAMAGED && with_real(belief, -1, n) == MAPDPM_E_DAMAGED &&
-          with_real(belief, (md_real)NAN, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(belief + unused * MD_REAL, (md_real)1e-5, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(counts, (md_real)NAN, n) == MAPDPM_E_DAMAGED && with_real(counts, -1, n) == MAPDPM_E_DAMAGED &&
+    CHECK(breaks(words + 20, s->next_id, 4, n));
+    CHECK(breaks(words + 20, MAPDPM_NO_ID, 4, n)); /* no state, but a belief */
+    CHECK(breaks_real(total, *state_total(s) * 2, n));
+    CHECK(breaks_real(total, (md_real)NAN, n) && breaks_real(total, 0, n));
+    CHECK(breaks_real(tables, 0, n) && breaks_real(tables, -1, n));
+    CHECK(breaks_real(tables + unused * MD_REAL, (md_real)1e-5, n)); /* tables of no state */
+    CHECK(breaks_real(belief, 5, n) && breaks_real(belief, -1, n) && breaks_real(belief, (md_real)NAN, n));
+    CHECK(breaks_real(belief + unused * MD_REAL, (md_real)1e-5, n));
+    CHECK(breaks_real(counts, (md_real)NAN, n) && breaks_real(counts, -1, n) &&
           with_real(counts, 12345, n) == MAPDPM_OK);
-    CHECK(with_real(counts + unused * MD_REAL, 1, n) == MAPDPM_E_DAMAGED &&
-          with_real(counts + unused * K * MD_REAL, 1, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(halves, -1, n) == MAPDPM_E_DAMAGED &&
-          with_real(beliefs - MD_REAL, (md_real)INFINITY, n) == MAPDPM_E_DAMAGED);
+    CHECK(breaks_real(counts + unused * MD_REAL, 1, n) && breaks_real(counts + unused * K * MD_REAL, 1, n));
+    CHECK(breaks_real(halves, -1, n) && breaks_real(beliefs - MD_REAL, (md_real)INFINITY, n));
     for (k = 0; k < 4; k++) {
         const size_t at = beliefs + k * K * MD_REAL;
 
-        CHECK(with_real(at, 3, n) == MAPDPM_E_DAMAGED && with_real(at, (md_real)NAN, n) == MAPDPM_E_DAMAGED);
+        CHECK(breaks_real(at, 3, n) && breaks_real(at, (md_real)NAN, n));
         memcpy(again, file, n);
         memset(again + at, 0, K * MD_REAL); /* no state at all */
         repair(again, n);
-        CHECK(reads(&second, again, n) == MAPDPM_E_DAMAGED);
-        CHECK(with_real(points + k * D * MD_REAL, (md_real)INFINITY, n) == MAPDPM_E_DAMAGED);
+        CHECK(restore(&second, again, n) == MAPDPM_E_DAMAGED);
+        CHECK(breaks_real(points + k * D * MD_REAL, (md_real)INFINITY, n));
         CHECK((with_real(points + k * D * MD_REAL, (md_real)NAN, n) == MAPDPM_OK) == 0);
     }
-    CHECK(with_real(points + 4 * D * MD_REAL, 7, n) == MAPDPM_OK); /* no point waits there */
+    CHECK_OK(with_real(points + 4 * D * MD_REAL, 7, n)); /* no point waits there */
 
-    warm.lag = LAG;
-    warm.gamma = 1;
     s = begin(&first, &warm);
-    CHECK(learn_some(s, 10, 2, 9, &state) == MAPDPM_OK);
-    n = write(s, file);
+    CHECK_OK(learn_some(s, 10, 2, 9, &state));
+    n = save(s, file);
     total = n - MD_CRC - reals * MD_REAL;
     words = total - 4 * TIME_WORDS;
-    CHECK(reads(&second, file, n) == MAPDPM_OK);
-    CHECK(with(words, 1, 4, n) == MAPDPM_E_DAMAGED && with(words + 4, 0, 4, n) == MAPDPM_E_DAMAGED);
-    CHECK(with(words + 20, 5, 4, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(total + 2 * MD_REAL, (md_real)1e-6, n) == MAPDPM_E_DAMAGED);
+    CHECK_OK(restore(&second, file, n));
+    CHECK(breaks(words, 1, 4, n) && breaks(words + 4, 0, 4, n));
+    CHECK(breaks(words + 20, 5, 4, n));
+    CHECK(breaks_real(total + 2 * MD_REAL, (md_real)1e-6, n));
 }
 
 /* Every bit: a file is refused, or makes a learner that does no harm. */
@@ -1032,10 +953,10 @@ static void damage(mapdpm_options o, unsigned n_points)
     unsigned bit;
 
     o.n_features = 3;
-    CHECK(learn_some(s, n_points, 3, 5, &state) == MAPDPM_OK);
-    n = write(s, file);
+    CHECK_OK(learn_some(s, n_points, 3, 5, &state));
+    n = save(s, file);
     for (i = 0; i < n; i += 1 + i % 3) {
-        CHECK(reads(&second, file, i) < 0);
+        CHECK(restore(&second, file, i) < 0);
         for (bit = 0; bit < 8; bit++) {
             memcpy(again, file, n);
             again[i] ^= (unsigned char)(1u << bit);
@@ -1056,7 +977,7 @@ static void damage(mapdpm_options o, unsigned n_points)
                 }
                 (void)mapdpm_gap(t);
                 (void)total_weight(t);
-                CHECK(write(t, again) > 0 && waiting(t) == 0);
+                CHECK(save(t, again) > 0 && waiting(t) == 0);
             }
         }
     }
@@ -1070,10 +991,10 @@ int main(void)
 
     if (!WITH_STATES) { /* this library is compiled without states */
         CHECK(mapdpm_stream_bytes(&o) == 0);
-        CHECK(mapdpm_init(&first.stream, sizeof first.bytes, &o) == MAPDPM_E_ARGUMENT);
+        CHECK_REFUSED(mapdpm_init(&first.stream, sizeof first.bytes, &o));
         o.lag = 0;
-        CHECK(mapdpm_gap(begin(&second, &o)) == MAPDPM_E_ARGUMENT);
-        CHECK(mapdpm_get_run(&second.stream, &length) == MAPDPM_E_ARGUMENT);
+        CHECK_REFUSED(mapdpm_gap(begin(&second, &o)));
+        CHECK_REFUSED(mapdpm_get_run(&second.stream, &length));
         return REPORT();
     }
     static_memory_is_enough();
@@ -1102,9 +1023,7 @@ int main(void)
     forgery();
     o.half_life = 30;
     damage(o, 64);
-    o = warming(3, 30);
-    o.lag = LAG;
-    o.gamma = 1;
+    o = timed_warming(3, 30);
     damage(o, 12);
     damage(o, 45);
     return REPORT();

@@ -1,10 +1,5 @@
 /* The sweep: every decision is the best by the definition, from marginals of whole clusters. */
-#include "check.h"
-#include "mapdpm_batch.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "joint.h"
 
 enum { N = 60, D = 5, CAPACITY = 16 };
 
@@ -18,29 +13,10 @@ static int64_t labels[N], counts[CAPACITY], order[N];
 static double *rows, *workspace;
 static mapdpm_clusters clusters = {CAPACITY, labels, counts, NULL, NULL};
 
-static double log_joint(const mapdpm_problem *p)
-{
-    double marginals[CAPACITY], total = 0, joint;
-    int64_t k, used = 0;
-
-    CHECK(mapdpm_statistics(p, &clusters, workspace) == MAPDPM_OK);
-    CHECK(mapdpm_log_marginals(p, &clusters, workspace, marginals) == MAPDPM_OK);
-    joint = 0;
-    for (k = 0; k < CAPACITY; k++)
-        if (counts[k] > 0) {
-            const double n = rows[k * mapdpm_row_size(p->family, D)];
-
-            joint += marginals[k] + lgamma(n - p->discount) - lgamma(1 - p->discount);
-            joint += log(p->alpha + (double)used++ * p->discount);
-            total += n;
-        }
-    return joint + lgamma(p->alpha) - lgamma(p->alpha + total);
-}
-
 /* Whether no single point can move, as after a sweep without moves. */
 static int is_mode(const mapdpm_problem *p)
 {
-    const double best = log_joint(p);
+    const double best = joint_of(p, &clusters);
     int64_t i, k;
 
     for (i = 0; i < N; i++) {
@@ -48,12 +24,12 @@ static int is_mode(const mapdpm_problem *p)
 
         for (k = 0; k < CAPACITY; k++) {
             labels[i] = k;
-            if (log_joint(p) > best + 1e-9 * (1 + fabs(best)))
+            if (joint_of(p, &clusters) > best + 1e-9 * (1 + fabs(best)))
                 return 0;
         }
         labels[i] = own;
     }
-    (void)log_joint(p);
+    (void)joint_of(p, &clusters);
     return 1;
 }
 
@@ -64,13 +40,13 @@ static void fits(mapdpm_problem *p)
 
     for (i = 0; i < N; i++)
         labels[i] = -1;
-    CHECK(mapdpm_statistics(p, &clusters, workspace) == MAPDPM_OK); /* all slots are free, and their rows empty */
+    CHECK_OK(mapdpm_statistics(p, &clusters, workspace)); /* all slots are free, and their rows empty */
     CHECK(mapdpm_sequential_start(p, &clusters, workspace, order, N, 0, &position) == MAPDPM_OK && position == N);
-    before = log_joint(p);
+    before = joint_of(p, &clusters);
     while (moved > 0 && sweeps++ < 100) {
         position = moved = 0;
         CHECK(mapdpm_sweep(p, &clusters, workspace, 0, &position, &moved) == MAPDPM_OK && position == N);
-        after = log_joint(p);
+        after = joint_of(p, &clusters);
         CHECK(after >= before - 1e-9 * fabs(before));
         before = after;
     }
@@ -82,7 +58,7 @@ static void scores(const mapdpm_problem *p)
     static double out[N * CAPACITY];
     int64_t i, k;
 
-    CHECK(mapdpm_score(p, &clusters, workspace, out) == MAPDPM_OK);
+    CHECK_OK(mapdpm_score(p, &clusters, workspace, out));
     for (i = 0; i < N; i++)
         for (k = 0; k < CAPACITY; k++)
             CHECK(!isnan(out[i * CAPACITY + k]));
@@ -96,10 +72,10 @@ static void grows(mapdpm_problem *p)
     tight.capacity = 1;
     for (i = 0; i < N; i++)
         labels[i] = -1;
-    CHECK(mapdpm_statistics(p, &clusters, workspace) == MAPDPM_OK); /* all slots are free, and their rows empty */
-    CHECK(mapdpm_sequential_start(p, &tight, workspace, order, N, 1, &position) == MAPDPM_OK);
+    CHECK_OK(mapdpm_statistics(p, &clusters, workspace)); /* all slots are free, and their rows empty */
+    CHECK_OK(mapdpm_sequential_start(p, &tight, workspace, order, N, 1, &position));
     CHECK(position == 1); /* the first point takes the only slot; then none is free */
-    CHECK(mapdpm_sequential_start(p, &tight, workspace, order, N, 0, &position) == MAPDPM_OK);
+    CHECK_OK(mapdpm_sequential_start(p, &tight, workspace, order, N, 0, &position));
     CHECK(position == N && counts[0] == N);
 }
 
@@ -121,7 +97,7 @@ int main(void)
     workspace = (double *)malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, CAPACITY) +
                                  mapdpm_workspace_bytes(MAPDPM_NORMAL_INVERSE_WISHART, D, CAPACITY));
     clusters.rows = rows;
-    CHECK(mapdpm_sweep(NULL, &clusters, workspace, 0, &i, &d) == MAPDPM_E_ARGUMENT);
+    CHECK_REFUSED(mapdpm_sweep(NULL, &clusters, workspace, 0, &i, &d));
     for (i = 0; i < N; i++) {
         const double centre = 6.0 * (double)(i % 4);
 

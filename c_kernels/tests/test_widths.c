@@ -9,6 +9,7 @@ enum { N = 60, D = 3, CAPACITY = 5, USED = 4, SIZE = 1 + 9 * D, MOST_PARAMETERS 
 static mapdpm_real data[N * D];
 static int64_t labels[N], counts[CAPACITY];
 static double rows[CAPACITY * SIZE], *workspace;
+static const mapdpm_clusters clusters = {CAPACITY, labels, counts, rows, NULL}, *const z = &clusters;
 static uint64_t seed = 88172645463325252u;
 
 static const double gamma_parameters[MOST_PARAMETERS] = {0.1, -0.2, 0.3, 0.2, 1.0, 2.0, 3.0, 4.0};
@@ -18,8 +19,7 @@ static const int64_t known_logs[MOST_PARAMETERS] = {-1, -1, -1, 0, 0, 0, 1, 1, 1
 static const double low[LOGS] = {-6.0, -5.0, -1.0}, high[LOGS] = {2.0, 5.0, 3.0};
 
 /* The sum of the log marginals where the parameters are changed by hand. */
-static double evidence(const mapdpm_problem *made_by, const mapdpm_clusters *z, const mapdpm_widths *w,
-                       const double *logs)
+static double evidence(const mapdpm_problem *made_by, const mapdpm_widths *w, const double *logs)
 {
     double parameters[MOST_PARAMETERS], marginals[CAPACITY], total = 0.0;
     mapdpm_problem p = *made_by;
@@ -28,7 +28,7 @@ static double evidence(const mapdpm_problem *made_by, const mapdpm_clusters *z, 
     for (i = 0; i < MOST_PARAMETERS; i++)
         parameters[i] = w->parameters[i] * (w->log_of[i] < 0 ? 1.0 : exp(logs[w->log_of[i]]));
     p.parameters = parameters;
-    CHECK(mapdpm_log_marginals(&p, z, workspace, marginals) == MAPDPM_OK);
+    CHECK_OK(mapdpm_log_marginals(&p, z, workspace, marginals));
     for (i = 0; i < CAPACITY; i++)
         total += marginals[i];
     return total;
@@ -39,16 +39,15 @@ static double evidence(const mapdpm_problem *made_by, const mapdpm_clusters *z, 
 static void test_family(int32_t family, const double *parameters, const int64_t *log_of, int64_t n_logs)
 {
     const mapdpm_problem p = {family, N, D, data, NULL, parameters, 1.0, 0.0, 0.0};
-    const mapdpm_clusters z = {CAPACITY, labels, counts, rows, NULL};
     const mapdpm_widths w = {n_logs, parameters, log_of, low, high, 0.03, 1e-5};
     double logs[LOGS] = {9.0, -1.0, 0.5}, start[LOGS], gain, best;
     int64_t j, step;
 
-    CHECK(mapdpm_statistics(&p, &z, workspace) == MAPDPM_OK);
+    CHECK_OK(mapdpm_statistics(&p, z, workspace));
     memcpy(start, logs, sizeof logs);
-    CHECK(mapdpm_largest_evidence(&p, &z, workspace, &w, logs, &gain) == MAPDPM_OK);
-    best = evidence(&p, &z, &w, logs);
-    CHECK(fabs(gain - (best - evidence(&p, &z, &w, start))) < 1e-9 * fabs(best));
+    CHECK_OK(mapdpm_largest_evidence(&p, z, workspace, &w, logs, &gain));
+    best = evidence(&p, &w, logs);
+    CHECK(fabs(gain - (best - evidence(&p, &w, start))) < 1e-9 * fabs(best));
     CHECK(gain > 0.0);
     for (j = 0; j < n_logs; j++) {
         CHECK(logs[j] >= low[j] && logs[j] <= high[j]);
@@ -58,7 +57,7 @@ static void test_family(int32_t family, const double *parameters, const int64_t 
             memcpy(other, logs, sizeof logs);
             other[j] += 0.2 * (double)step;
             if (other[j] >= low[j] && other[j] <= high[j])
-                CHECK(evidence(&p, &z, &w, other) < best + 1e-3 * fabs(best));
+                CHECK(evidence(&p, &w, other) < best + 1e-3 * fabs(best));
         }
     }
 }
@@ -66,30 +65,23 @@ static void test_family(int32_t family, const double *parameters, const int64_t 
 static void test_arguments(void)
 {
     mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, D, data, NULL, gamma_parameters, 1.0, 0.0, 0.0};
-    const mapdpm_clusters z = {CAPACITY, labels, counts, rows, NULL};
     mapdpm_widths w = {LOGS, gamma_parameters, gamma_logs, low, high, 0.03, 1e-5};
     double logs[LOGS] = {0.0, 0.0, 0.0}, gain;
 
-    CHECK(mapdpm_largest_evidence(NULL, &z, workspace, &w, logs, &gain) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_largest_evidence(&p, NULL, workspace, &w, logs, &gain) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_largest_evidence(&p, &z, NULL, &w, logs, &gain) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_largest_evidence(&p, &z, workspace, NULL, logs, &gain) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_largest_evidence(&p, &z, workspace, &w, NULL, &gain) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_largest_evidence(&p, &z, workspace, &w, logs, NULL) == MAPDPM_E_ARGUMENT);
-    w.n_logs = LOGS - 1; /* an entry has a logarithm that is not there */
-    CHECK(mapdpm_largest_evidence(&p, &z, workspace, &w, logs, &gain) == MAPDPM_E_ARGUMENT);
-    w.n_logs = 5;
-    CHECK(mapdpm_largest_evidence(&p, &z, workspace, &w, logs, &gain) == MAPDPM_E_ARGUMENT);
-    w.n_logs = LOGS;
+    CHECK_REFUSED(mapdpm_largest_evidence(NULL, z, workspace, &w, logs, &gain));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, NULL, workspace, &w, logs, &gain));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, NULL, &w, logs, &gain));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, NULL, logs, &gain));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, &w, NULL, &gain));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, &w, logs, NULL));
+#define WRONG(place, value)                                                                                           \
+    CHECK_WITH(place, value, mapdpm_largest_evidence(&p, z, workspace, &w, logs, &gain) == MAPDPM_E_ARGUMENT)
+    WRONG(w.n_logs, LOGS - 1); /* an entry has a logarithm that is not there */
+    WRONG(w.n_logs, 5);
+    WRONG(p.family, MAPDPM_SQUARED_DISTANCE);
+    WRONG(p.family, MAPDPM_NORMAL_INVERSE_WISHART);
     w.low = high;
-    w.high = low;
-    CHECK(mapdpm_largest_evidence(&p, &z, workspace, &w, logs, &gain) == MAPDPM_E_ARGUMENT);
-    w.low = low;
-    w.high = high;
-    p.family = MAPDPM_SQUARED_DISTANCE;
-    CHECK(mapdpm_largest_evidence(&p, &z, workspace, &w, logs, &gain) == MAPDPM_E_ARGUMENT);
-    p.family = MAPDPM_NORMAL_INVERSE_WISHART;
-    CHECK(mapdpm_largest_evidence(&p, &z, workspace, &w, logs, &gain) == MAPDPM_E_ARGUMENT);
+    WRONG(w.high, low);
 }
 
 int main(void)
