@@ -6,7 +6,7 @@ import math
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence, Sized
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,8 +95,7 @@ def check_start(init: Any, n_points: int, starts: tuple[str, ...]) -> str | Labe
     if isinstance(init, str):
         if init not in starts:
             named = f"one of {', '.join(map(repr, starts))} or " if starts else ""
-            msg = f"init must be {named}an array of labels, got {init!r}"
-            raise ValueError(msg)
+            refuse_value(f"init must be {named}an array of labels", init)
         return init
     labels = np.asarray(init)
     if labels.shape != (n_points,):
@@ -117,13 +116,11 @@ def in_order_of_appearance(labels: NDArray[Any]) -> Labels:
 def check_number(name: str, value: Any) -> float:
     """A finite number, as a float."""
     if isinstance(value, (str, bytes)):
-        msg = f"{name} must be a number, got {value!r}"
-        raise ValueError(msg)
+        refuse_value(f"{name} must be a number", value)
     try:
         number = float(value)
     except (TypeError, ValueError):
-        msg = f"{name} must be a number, got {value!r}"
-        raise ValueError(msg) from None
+        refuse_value(f"{name} must be a number", value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
@@ -170,22 +167,25 @@ def check_draws(x: Any) -> Matrix:
 def check_choice(name: str, value: Any, among: Iterable[str | None]) -> None:
     """ValueError where a parameter is none of the names."""
     if not isinstance(value, (str, type(None))) or value not in set(among):
-        msg = f"{name} must be one of {', '.join(map(repr, among))}, got {value!r}"
-        raise ValueError(msg)
+        refuse_value(f"{name} must be one of {', '.join(map(repr, among))}", value)
+
+
+def refuse_value(rule: str, value: Any) -> NoReturn:
+    """ValueError for ``value``, which is not what ``rule`` says it must be."""
+    msg = f"{rule}, got {value!r}"
+    raise ValueError(msg) from None
 
 
 def check_callable(name: str, value: Any) -> None:
     """A callable, or None."""
     if value is not None and not callable(value):
-        msg = f"{name} must be callable, got {value!r}"
-        raise ValueError(msg)
+        refuse_value(f"{name} must be callable", value)
 
 
 def check_count(name: str, value: Any, least: int = 1) -> int:
     """An integer of at least ``least``."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
-        msg = f"{name} must be an integer >= {least}, got {value!r}"
-        raise ValueError(msg)
+        refuse_value(f"{name} must be an integer >= {least}", value)
     return int(value)
 
 

@@ -38,28 +38,8 @@ def one_writer_at_a_time():
     IndexDataCacheFile.save = saved
 
 
-def short_messages():
-    """Let numba raise its short message where slices differ in length: that with numbers compiles for seconds."""
-    from numba.extending import overload
-    from numba.np import arrayobj
-
-    def differ(source, target):
-        raise NotImplementedError
-
-    @overload(differ)
-    def _(source, target):
-        def raised(source, target):
-            msg = "cannot assign slice from input of different size"
-            raise ValueError(msg)
-
-        return raised
-
-    arrayobj.raise_with_shape_context = differ
-
-
 if importlib.util.find_spec("numba") and importlib.util.find_spec("fcntl"):
     one_writer_at_a_time()
-    short_messages()
 
 # quick: the same examples in every run, so that a commit that passed passes again. slow: new ones each time, and more;
 # what fails is printed as a blob to reproduce it, and kept. Compiling makes first examples slow: no deadlines.

@@ -10,10 +10,10 @@ from typing import Any
 from mapdpm.cli.checkpoint import ALARM, ANOTHER, Saved
 from mapdpm.cli.feed import Signals, Source
 from mapdpm.cli.mqtt import Subscription
-from mapdpm.cli.options import UsageError, refuse
+from mapdpm.cli.options import UsageError, refuse, refuse_argument
 from mapdpm.cli.results import STDOUT
 from mapdpm.cli.sinks import Printed, Publication, Reported, Sink, Written
-from mapdpm.files.errors import ModelFileError
+from mapdpm.files.errors import refuse_damaged
 from mapdpm.stream.alarm import Alarm
 
 ALERT_CODE = 3
@@ -107,8 +107,7 @@ def alarms_of(
     except (KeyError, TypeError, ValueError) as error:
         if held is None or ANOTHER in str(error):
             raise
-        msg = f"{arguments.state}: the model file is damaged: its alarm cannot be read ({error})"
-        raise ModelFileError(msg) from None
+        refuse_damaged(f"its alarm cannot be read ({error})", arguments.state)
     return Alarms(alarm, sink)
 
 
@@ -116,8 +115,7 @@ def _sink(arguments: argparse.Namespace, position: dict[str, Any] | None, source
     topic = alert_topic(arguments)
     if topic is not None and isinstance(source, Subscription):
         if topic == arguments.publish:
-            msg = f"argument --alert-topic: must be another topic than that of the results, got {topic!r}"
-            raise UsageError(msg)
+            refuse_argument(f"--alert-topic: must be another topic than that of the results, got {topic!r}")
         return Publication(
             source, topic, position, "--alert-topic", 1 if arguments.alert_qos is None else arguments.alert_qos
         )

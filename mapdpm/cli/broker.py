@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mapdpm.cli.options import UsageError
+from mapdpm.cli.options import UsageError, refuse_argument
 from mapdpm.cli.stderr import report
 from mapdpm.cli.values import PASSWORD, Address
 from mapdpm.files import disk
@@ -38,8 +38,7 @@ class Broker(NamedTuple):
         """The broker that the command line names; UsageError for files that are no keys, and the like."""
         address: Address = arguments.mqtt
         if address.user is not None and arguments.user not in {None, address.user}:
-            msg = f"argument --user: --mqtt names another one, {address.user}; leave one of them out"
-            raise UsageError(msg)
+            refuse_argument(f"--user: --mqtt names another one, {address.user}; leave one of them out")
         user = address.user if arguments.user is None else arguments.user
         context = _context(arguments) if arguments.tls or address.tls else None
         password = None if user is None else _password(arguments)
@@ -87,11 +86,9 @@ class Status(NamedTuple):
         """The topic that the command line names; UsageError where it is none."""
         topic = arguments.status_topic
         if topic is not None and (not topic or set(topic) & set("+#") or subscription.subscribes_to(topic)):
-            msg = f"argument --status-topic: must be one topic, and not among those of --topic, got {topic!r}"
-            raise UsageError(msg)
+            refuse_argument(f"--status-topic: must be one topic, and not among those of --topic, got {topic!r}")
         if topic is not None and topic in {arguments.publish, arguments.alert_topic}:
-            msg = f"argument --status-topic: must be a topic of its own, got {topic!r}"
-            raise UsageError(msg)
+            refuse_argument(f"--status-topic: must be a topic of its own, got {topic!r}")
         return cls(topic)
 
     def set_will(self, client: Any) -> None:
@@ -153,8 +150,7 @@ def _context(arguments: argparse.Namespace) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=arguments.ca_file)
     except ssl.SSLError:
-        msg = f"argument --ca-file: {arguments.ca_file} holds no certificate in PEM"
-        raise UsageError(msg) from None
+        refuse_argument(f"--ca-file: {arguments.ca_file} holds no certificate in PEM")
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.sslsocket_class = _Socket
     if arguments.cert is not None:
@@ -165,8 +161,7 @@ def _context(arguments: argparse.Namespace) -> ssl.SSLContext:
         except (ssl.SSLError, ValueError) as error:
             key = arguments.key or arguments.cert
             reason = "the key has a pass phrase" if isinstance(error, _PassPhraseError) else error
-            msg = f"argument --cert: {arguments.cert} and the key in {key} are no pair in PEM ({reason})"
-            raise UsageError(msg) from None
+            refuse_argument(f"--cert: {arguments.cert} and the key in {key} are no pair in PEM ({reason})")
     return context
 
 
@@ -197,8 +192,7 @@ def _check_readable(option: str, path: Path | None) -> None:
     try:
         path.open("rb").close()
     except OSError as error:
-        msg = f"argument {option}: cannot read {path}: {error.strerror}"
-        raise UsageError(msg) from None
+        refuse_argument(f"{option}: cannot read {path}: {error.strerror}")
 
 
 def _password(arguments: argparse.Namespace) -> str | None:
@@ -211,11 +205,9 @@ def _password(arguments: argparse.Namespace) -> str | None:
             password = file.readline(1 << 16).rstrip("\r\n")
             shared = os.name == "posix" and os.fstat(file.fileno()).st_mode & _OTHERS
     except (OSError, ValueError) as error:
-        msg = f"argument --password-file: cannot read {path}: {getattr(error, 'strerror', None) or 'it is no text'}"
-        raise UsageError(msg) from None
+        refuse_argument(f"--password-file: cannot read {path}: {getattr(error, 'strerror', None) or 'it is no text'}")
     if not password:
-        msg = f"argument --password-file: the first line of {path} is empty"
-        raise UsageError(msg)
+        refuse_argument(f"--password-file: the first line of {path} is empty")
     if shared:
         _warn(arguments, f"other users may read {path}: chmod 600 {path}")
     return password

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.cli import values
-from mapdpm.cli.options import FORMATS, UsageError
+from mapdpm.cli.options import FORMATS, refuse_argument
 from mapdpm.features import Transformer
 from mapdpm.files import container, disk
-from mapdpm.files.errors import ModelFileError
+from mapdpm.files.errors import ModelFileError, refuse_damaged
 from mapdpm.likelihoods import NormalKnownVariance
 from mapdpm.stream.hdp_hmm import OnlineHDPHMM
 from mapdpm.stream.online import OnlineMAPDPM
@@ -91,11 +91,9 @@ def read(path: Path) -> Saved | None:
             and all(isinstance(part["path"], str) for part in (read_to, written_to))
             and all(_is_whole(number) for number in (read_to["line"], counts["learned"], counts["skipped"]))
         ):
-            msg = "the model file is damaged: its position is none"
-            raise ModelFileError(msg)  # noqa: TRY301  (one sentence for all of them)
+            refuse_damaged("its position is none")  # one sentence for all of them
     except (KeyError, TypeError, AttributeError) as error:
-        msg = f"{path}: the model file is damaged: its position cannot be read ({type(error).__name__}: {error})"
-        raise ModelFileError(msg) from None
+        refuse_damaged(f"its position cannot be read ({type(error).__name__}: {error})", path)
     except ModelFileError as error:
         msg = f"{path}: {error}"
         raise ModelFileError(msg) from None
@@ -128,8 +126,7 @@ def _features_of(extras: dict[str, Any]) -> Transformer | None:
     if kept is None:
         return None
     if not isinstance(kept, np.ndarray):
-        msg = "the model file is damaged: its features are no array of bytes"
-        raise ModelFileError(msg)
+        refuse_damaged("its features are no array of bytes")
     return Transformer.from_bytes(kept.tobytes())
 
 
@@ -143,8 +140,7 @@ def merged_settings(given: dict[str, Any], saved: Saved | None, path: Path | Non
             option = f"--{name.replace('_', '-')}"
             begun = "without it" if was is None else f"with {_shown(was)}"
             hint = f"leave {option} out, or {ANOTHER}"
-            msg = f"argument {option}: {path} was begun {begun}, got {_shown(value)}; {hint}"
-            raise UsageError(msg)
+            refuse_argument(f"{option}: {path} was begun {begun}, got {_shown(value)}; {hint}")
     return OTHERS | given | saved.settings | {name: given[name] for name in ALARM if name in given}
 
 
@@ -189,8 +185,7 @@ def _is_whole(value: Any) -> bool:
 
 def _whole(value: Any) -> int:
     if not _is_whole(value):
-        msg = f"the model file is damaged: a position is {value!r}"
-        raise ModelFileError(msg)
+        refuse_damaged(f"a position is {value!r}")
     return int(value)
 
 

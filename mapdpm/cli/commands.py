@@ -17,7 +17,7 @@ from mapdpm.cli import demo, results, stderr, stdout, tables, tuning
 from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import beside_groups, chosen, warned
 from mapdpm.cli.models import PRIOR_FAMILIES, check_convertible, model_and_table, model_of
-from mapdpm.cli.options import UsageError
+from mapdpm.cli.options import UsageError, refuse_argument
 from mapdpm.cli.progress import ProgressLine
 from mapdpm.cli.tables import Table
 from mapdpm.files.c_export import as_stream, c_files
@@ -193,8 +193,7 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
     family, changes = PRIOR_FAMILIES[arguments.likelihood], dict(arguments.prior)
     if len(changes) < len(arguments.prior):
         names = ", ".join(name for name, _ in arguments.prior)
-        msg = f"argument --prior: each parameter at most once, got {names}"
-        raise UsageError(msg)
+        refuse_argument(f"--prior: each parameter at most once, got {names}")
     if arguments.standardize and not changes:
         warnings.warn("--standardize changes nothing without --prior, whose units it chooses", stacklevel=2)
     fitted = not (changes or arguments.empirical_prior or vars(arguments).get("vary") or table.groups is not None)
@@ -205,8 +204,7 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
     unknown = [name for name in changes if name not in family._fields]
     if unknown:
         known = ", ".join(family._fields)
-        msg = f"argument --prior: {arguments.likelihood} has no parameter {unknown[0]!r}; it has {known}"
-        raise UsageError(msg)
+        refuse_argument(f"--prior: {arguments.likelihood} has no parameter {unknown[0]!r}; it has {known}")
     missing = arguments.missing or "error"
     prior = family.empirical(table, missing=missing)
     try:
@@ -217,8 +215,7 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
         scale = np.sqrt(variance)
         return prior.shifted(centre).scaled(1.0 / scale)._replace(**changes).scaled(scale).shifted(-centre)
     except ValueError as error:
-        msg = f"argument --prior: {error}"
-        raise UsageError(msg) from None
+        refuse_argument(f"--prior: {error}")
 
 
 def _labels(arguments: argparse.Namespace, model: Any) -> Any:
@@ -228,16 +225,14 @@ def _labels(arguments: argparse.Namespace, model: Any) -> Any:
     try:
         return model.merge_tree(arguments.merge_by).labels(arguments.merge_to)
     except ValueError as error:
-        msg = f"argument --merge-to: {error}"
-        raise UsageError(msg) from None
+        refuse_argument(f"--merge-to: {error}")
 
 
 def _check_picture(path: Path) -> None:
     plots.check_matplotlib()
     if path.suffix[1:] not in KINDS:
         kinds = ", ".join(f".{kind}" for kind in KINDS)
-        msg = f"argument --picture: the name of a picture ends in one of {kinds}, got {path}"
-        raise UsageError(msg)
+        refuse_argument(f"--picture: the name of a picture ends in one of {kinds}, got {path}")
 
 
 def _picture(model: Any, table: Table, labels: Any, path: Path) -> bytes:

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol, Self
+from typing import IO, Any, NamedTuple, NoReturn, Protocol, Self
 
 from mapdpm.cli import checkpoint, tables
 from mapdpm.cli.tables import MODEL, STDIN, name_of
@@ -24,6 +24,11 @@ _GZIP = b"\x1f\x8b"
 
 class RefusedInputError(ValueError):
     """A line that cannot be learned; the text continues a message that begins with the name of the line."""
+
+
+def refuse_input(text: str) -> NoReturn:
+    """RefusedInputError with the continuation of a message."""
+    raise RefusedInputError(text) from None
 
 
 class Signals:
@@ -262,14 +267,11 @@ def cells_of(text: bytes, delimiter: str) -> list[str]:
     try:
         line = text.decode().removesuffix("\r")
         if not line.strip():
-            msg = " is blank"
-            raise RefusedInputError(msg)
+            refuse_input(" is blank")
         if line.count(delimiter) >= tables.MOST_COLUMNS:
-            msg = f" has more than {tables.MOST_COLUMNS} columns"
-            raise RefusedInputError(msg)
+            refuse_input(f" has more than {tables.MOST_COLUMNS} columns")
         return line.split(delimiter) if '"' not in line else next(csv.reader([line], delimiter=delimiter, strict=True))
     except UnicodeDecodeError:
-        msg = " is not text in UTF-8"
+        refuse_input(" is not text in UTF-8")
     except csv.Error as error:
-        msg = f" is not CSV: {error}"
-    raise RefusedInputError(msg)
+        refuse_input(f" is not CSV: {error}")

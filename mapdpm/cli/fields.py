@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
-from mapdpm.cli.feed import RefusedInputError
+from mapdpm.cli.feed import refuse_input
 from mapdpm.cli.tables import complaint_of, counted, is_missing, value_of
-from mapdpm.files.errors import ModelFileError
+from mapdpm.files.errors import refuse_damaged
 
 _LATEST = 1e12  # seconds; more would overflow 64 bits of microseconds
 
@@ -32,39 +32,36 @@ class Fields(NamedTuple):
             and len(places) == n_features
             and all(isinstance(place, int) and 0 <= place < width for place in [*places, 0 if at is None else at])
         ):
-            msg = "the model file is damaged: its columns do not fit"
-            raise ModelFileError(msg)
+            refuse_damaged("its columns do not fit")
         return cls(names, width, places, at)
 
     def point(self, cells: list[str] | dict[str, str], *, gaps: bool) -> tuple[list[float], float | None]:
         """The point and its time; RefusedInputError where a cell is invalid. With ``gaps`` missing values are NaN."""
         if isinstance(cells, dict):
             if self.names is None:
-                msg = " is an object, but the first message was none"
-                raise RefusedInputError(msg)
+                refuse_input(" is an object, but the first message was none")
             cells = [cells.get(name, "") for name in self.names]
         if len(cells) != self.width:
-            msg = f" has {counted(len(cells), 'column')}, but the first has {self.width}"
-            raise RefusedInputError(msg)
+            refuse_input(f" has {counted(len(cells), 'column')}, but the first has {self.width}")
         x = []
         for place in self.places:
             value = value_of(cells[place])
             if gaps and is_missing(cells[place], value):
                 value = math.nan
             elif value is None or not math.isfinite(value):
-                raise self._refused(place, complaint_of(cells[place], value, cells))
+                self._refuse(place, complaint_of(cells[place], value, cells))
             x.append(value)
         if self.time is None:
             return x, None
         t = value_of(cells[self.time])
         if t is None or not abs(t) <= _LATEST:
-            raise self._refused(self.time, f"is not a time in seconds: {cells[self.time].strip()[:40]!r}")
+            self._refuse(self.time, f"is not a time in seconds: {cells[self.time].strip()[:40]!r}")
         return x, t
 
     def chosen_names(self) -> list[str] | None:
         """Names of the features."""
         return None if self.names is None else [self.names[place] for place in self.places]
 
-    def _refused(self, place: int, complaint: str) -> RefusedInputError:
+    def _refuse(self, place: int, complaint: str) -> NoReturn:
         name = f" ({self.names[place]})" if self.names and self.names[place] else ""
-        return RefusedInputError(f", column {place + 1}{name} {complaint}")
+        refuse_input(f", column {place + 1}{name} {complaint}")

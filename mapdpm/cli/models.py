@@ -8,7 +8,7 @@ from typing import Any
 from mapdpm import MAPDPM, HDPMixture, NormalGamma, NormalKnownVariance, OnlineHDPHMM, OnlineMAPDPM, load
 from mapdpm.cli import tables
 from mapdpm.cli.columns import beside_groups, chosen, model_columns
-from mapdpm.cli.options import UsageError
+from mapdpm.cli.options import UsageError, refuse_argument
 from mapdpm.cli.tables import Table, counted, name_of
 from mapdpm.files.errors import ModelFileError
 from mapdpm.names import HDP_MOVES, MOVES
@@ -63,8 +63,7 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
     else:
         choice = tables.every if names is None else model_columns(list(names), str(arguments.model))
     if arguments.groups is not None and not isinstance(model, HDPMixture):
-        msg = f"argument --groups: {arguments.model} holds no model of fit --groups"
-        raise UsageError(msg)
+        refuse_argument(f"--groups: {arguments.model} holds no model of fit --groups")
     choice = beside_groups(choice, arguments.groups)
     gaps = getattr(model, "missing", None) == "skip"
     table = tables.read_csv(arguments.data, choice, arguments.delimiter, gaps=gaps)
@@ -84,8 +83,7 @@ def model_of(arguments: argparse.Namespace, likelihood: Any, callback: Any) -> A
     for option in others:
         if getattr(arguments, option.replace("-", "_")) not in {None, 0.0}:
             what = "leave it out with --groups" if arguments.groups is not None else "needs --groups"
-            msg = f"argument --{option}: {what}"
-            raise UsageError(msg)
+            refuse_argument(f"--{option}: {what}")
     common = {
         "likelihood": likelihood,
         "max_clusters": arguments.max_clusters,
@@ -100,8 +98,7 @@ def model_of(arguments: argparse.Namespace, likelihood: Any, callback: Any) -> A
     known = MOVES if arguments.groups is None else HDP_MOVES
     for name in arguments.moves or ():
         if name not in known:
-            msg = f"argument --moves: {name!r} is not for this model, which has {','.join(known)}"
-            raise UsageError(msg)
+            refuse_argument(f"--moves: {name!r} is not for this model, which has {','.join(known)}")
     if arguments.moves is not None:
         common["moves"] = arguments.moves
     if arguments.groups is not None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mapdpm.cli.broker import Broker, Status, client_id, paho
-from mapdpm.cli.feed import RefusedInputError, Signals, Source, cells_of
+from mapdpm.cli.feed import Signals, Source, cells_of, refuse_input
 from mapdpm.cli.stderr import report
 
 _KEEPALIVE = 60
@@ -107,13 +107,11 @@ class Subscription(Source):
     def cells(self, item: Message, delimiter: str) -> list[str] | dict[str, str]:
         """The cells of a line of CSV, or of a JSON array or object; RefusedInputError for any other message."""
         if item.payload is None:
-            msg = f" has {item.size} bytes, and at most {_LARGEST} are read"
-            raise RefusedInputError(msg)
+            refuse_input(f" has {item.size} bytes, and at most {_LARGEST} are read")
         text = item.payload.strip()
         if text[:1] not in {b"[", b"{"}:
             if b"\n" in text:
-                msg = " has more than one line"
-                raise RefusedInputError(msg)
+                refuse_input(" has more than one line")
             return cells_of(text, delimiter)
         try:
             held = json.loads(text)
@@ -122,8 +120,7 @@ class Subscription(Source):
                 return {name.strip(): _cell(value) for name, value in held.items()}
             return [_cell(value) for value in held]
         except (ValueError, RecursionError) as error:
-            msg = f" is not JSON: {error}"
-            raise RefusedInputError(msg) from None
+            refuse_input(f" is not JSON: {error}")
 
     def taken(self, item: Message) -> None:
         """Remember the message until long after it is acknowledged."""

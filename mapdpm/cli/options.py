@@ -31,8 +31,13 @@ def refuse(wrongs: Iterable[tuple[Any, str]]) -> None:
     """UsageError with the first text, of an argument, that is beside something true."""
     for wrong, text in wrongs:
         if wrong:
-            msg = f"argument {text}"
-            raise UsageError(msg)
+            refuse_argument(text)
+
+
+def refuse_argument(text: str) -> NoReturn:
+    """UsageError for an argument; ``text`` names it, and says what is wrong."""
+    msg = f"argument {text}"
+    raise UsageError(msg) from None
 
 
 class _Parser(argparse.ArgumentParser):

@@ -9,7 +9,7 @@ from typing import Any
 from mapdpm.cli import checkpoint, stderr, stdout
 from mapdpm.cli.feed import Signals
 from mapdpm.cli.mqtt import Subscription
-from mapdpm.cli.options import UsageError
+from mapdpm.cli.options import refuse_argument
 from mapdpm.cli.tables import STDIN
 from mapdpm.files.errors import UnwritableError
 
@@ -151,8 +151,7 @@ class Publication(Sink):
         qos: int = 1,
     ) -> None:
         if not topic or set(topic) & set("+#") or subscription.subscribes_to(topic):
-            msg = f"argument {option}: must be one topic, and not among those of --topic, got {topic!r}"
-            raise UsageError(msg)
+            refuse_argument(f"{option}: must be one topic, and not among those of --topic, got {topic!r}")
         self._subscription, self._topic, self._qos = subscription, topic, qos
         if position is not None and position["path"] == topic:
             for text in position["unsent"]:

@@ -16,7 +16,7 @@ import numpy as np
 from mapdpm.cli import alarms, checkpoint, mqtt, stream_arguments
 from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.columns import chosen, listed, place_of, warned
-from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source
+from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source, refuse_input
 from mapdpm.cli.fields import Fields
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.results import STDOUT
@@ -25,7 +25,7 @@ from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
 from mapdpm.cli.stream_features import StreamFeatures
 from mapdpm.cli.tables import STDIN, counted, is_text
-from mapdpm.files.errors import ModelFileError, UnwritableError
+from mapdpm.files.errors import ModelFileError, UnwritableError, refuse_damaged
 from mapdpm.stream import Event, OnlineHDPHMM, OnlineMAPDPM, StreamFullError
 
 HEADER, RUN = "id,score,event", ",run"
@@ -127,8 +127,7 @@ class Stream:
                     f"{self._source.name} is read from its beginning"
                 )
         except (KeyError, TypeError, ModelFileError) as error:
-            msg = f"{path}: the model file is damaged: its position cannot be read ({error})"
-            raise ModelFileError(msg) from None
+            refuse_damaged(f"its position cannot be read ({error})", path)
 
     def _loop(self, signals: Signals) -> None:
         left = self._arguments.count or math.inf
@@ -185,8 +184,7 @@ class Stream:
             return self._alarm.learn(self._model, x, t, self._features.names(self._fields.chosen_names()))
         except (ValueError, StreamFullError) as error:
             self._features.undo()
-            msg = f": {error}"
-            raise RefusedInputError(msg) from None
+            refuse_input(f": {error}")
 
     def _flush(self) -> None:
         for sink in self._sinks:
@@ -251,7 +249,7 @@ class Stream:
                 raise
             msg = str(error)  # of this message: the next one may fit
             msg = msg.removeprefix(name) if msg.startswith(name) else f": {msg}"
-            raise RefusedInputError(msg) from None
+            refuse_input(msg)
         return header
 
     def _start(self, name: str, fields: Fields) -> None:
@@ -329,8 +327,7 @@ def _sink(
         try:
             return Publication(source, arguments.publish, position)
         except (KeyError, TypeError) as error:
-            msg = f"{arguments.state}: the model file is damaged: its position cannot be read ({error})"
-            raise ModelFileError(msg) from None
+            refuse_damaged(f"its position cannot be read ({error})", arguments.state)
     header = f"{HEADER}{RUN if settings['states'] else ''}\n" if settings["format"] == "csv" else ""
     if arguments.output is None or str(arguments.output) == STDOUT:
         return Printed(header, signals)

@@ -8,7 +8,7 @@ from typing import Any
 from mapdpm import NormalGamma
 from mapdpm.cli.checkpoint import LEARNER, OTHERS, STATES, parameters_of
 from mapdpm.cli.models import PRIOR_FAMILIES
-from mapdpm.cli.options import UsageError, refuse
+from mapdpm.cli.options import UsageError, refuse, refuse_argument
 from mapdpm.cli.tables import STDIN
 from mapdpm.names import AUTO
 from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM
@@ -60,8 +60,7 @@ def given(arguments: argparse.Namespace) -> dict[str, Any]:
     given["columns"] = None if arguments.columns is None else ",".join(arguments.columns)
     given["prior"] = dict(arguments.prior) or None
     if len(given["prior"] or {}) < len(arguments.prior):
-        msg = f"argument --prior: each parameter at most once, got {', '.join(name for name, _ in arguments.prior)}"
-        raise UsageError(msg)
+        refuse_argument(f"--prior: each parameter at most once, got {', '.join(name for name, _ in arguments.prior)}")
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -99,10 +98,8 @@ def _likelihood(settings: dict[str, Any]) -> Any:
         msg = f"argument --prior: {settings['likelihood']} needs all of {needed} before there is data, got {got}{hint}"
         raise UsageError(msg)
     if "warmup" in settings:
-        msg = "argument --warmup: with --prior there is no warm-up; leave one of them out"
-        raise UsageError(msg)
+        refuse_argument("--warmup: with --prior there is no warm-up; leave one of them out")
     try:
         return family(**prior)
     except ValueError as error:
-        msg = f"argument --prior: {error}"
-        raise UsageError(msg) from None
+        refuse_argument(f"--prior: {error}")

@@ -9,10 +9,10 @@ import numpy as np
 
 from mapdpm import features
 from mapdpm.cli.checkpoint import Saved
-from mapdpm.cli.feed import RefusedInputError
-from mapdpm.cli.options import UsageError
+from mapdpm.cli.feed import refuse_input
+from mapdpm.cli.options import refuse_argument
 from mapdpm.features import Transformer
-from mapdpm.files.errors import ModelFileError
+from mapdpm.files.errors import refuse_damaged
 
 
 class StreamFeatures:
@@ -31,16 +31,13 @@ class StreamFeatures:
         try:
             transformer = features.parse(text, settings["dtype"])
         except ValueError as error:
-            msg = f"argument --features: {error}"
-            raise UsageError(msg) from None
+            refuse_argument(f"--features: {error}")
         if transformer.needs_times and settings["time"] is None:
-            msg = "argument --features: seasons need --time, the column with the time of each point"
-            raise UsageError(msg)
+            refuse_argument("--features: seasons need --time, the column with the time of each point")
         if saved is None or saved.columns is None:
             return cls(transformer)
         if repr(saved.features) != repr(transformer):
-            msg = f"{path}: the model file is damaged: its features are not those of its settings"
-            raise ModelFileError(msg)
+            refuse_damaged("its features are not those of its settings", path)
         return cls(saved.features)
 
     def n_columns(self, n_learned: int) -> int:
@@ -71,8 +68,7 @@ class StreamFeatures:
         try:
             return self.transformer.transform_one(x, t)
         except ValueError as error:
-            msg = f": {error}"
-            raise RefusedInputError(msg) from None
+            refuse_input(f": {error}")
 
     def undo(self) -> None:
         """Return to where it was before the last point, which the learner refused."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from mapdpm import NormalGamma
 from mapdpm.cli import results
-from mapdpm.cli.options import UsageError
+from mapdpm.cli.options import refuse_argument
 from mapdpm.cli.tables import Table
 from mapdpm.selection import Selection
 from mapdpm.selection.grid import Setting, changed_likelihood, default_alphas, split_setting
@@ -25,14 +25,11 @@ def settings(arguments: argparse.Namespace, prior: Any, table: Table) -> Any:
     for (name, _), field in zip(arguments.vary, fields, strict=True):
         if field not in family._fields:
             known = ", ".join(family._fields)
-            msg = f"argument --vary: {arguments.likelihood} has no parameter {field!r}; it has {known}"
-            raise UsageError(msg)
+            refuse_argument(f"--vary: {arguments.likelihood} has no parameter {field!r}; it has {known}")
         if fields.count(field) > 1:
-            msg = f"argument --vary: each parameter at most once, got {', '.join(name for name, _ in arguments.vary)}"
-            raise UsageError(msg)
+            refuse_argument(f"--vary: each parameter at most once, got {', '.join(name for name, _ in arguments.vary)}")
         if arguments.standardize and name == field:
-            msg = f"argument --vary: with --standardize name multiples of what the prior has, as {field}_scale=0.1,1"
-            raise UsageError(msg)
+            refuse_argument(f"--vary: with --standardize name multiples of what the prior has, as {field}_scale=0.1,1")
     alphas = arguments.alphas or default_alphas(arguments.method)
     names, values = zip(("alpha", alphas), *arguments.vary, strict=True)
     grid: list[Setting] = [dict(zip(names, each, strict=True)) for each in itertools.product(*values)]
@@ -40,8 +37,7 @@ def settings(arguments: argparse.Namespace, prior: Any, table: Table) -> Any:
         for setting in grid:
             changed_likelihood(prior, split_setting(setting)[1], table.values)
     except ValueError as error:
-        msg = f"argument --vary: {error}"
-        raise UsageError(msg) from None
+        refuse_argument(f"--vary: {error}")
     return grid
 
 

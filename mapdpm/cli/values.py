@@ -7,7 +7,7 @@ import ipaddress
 import math
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 from urllib.parse import unquote
 
 import numpy as np
@@ -16,6 +16,11 @@ from mapdpm.names import HDP_MOVES, MOVES
 
 _MOST_VALUES = 100_000  # of a grid: each is a fit
 PASSWORD = "MAPDPM_MQTT_PASSWORD"  # noqa: S105  (the name of a variable)
+
+
+def _refuse(text: str) -> NoReturn:
+    """ArgumentTypeError, to which argparse adds the name of the option."""
+    raise argparse.ArgumentTypeError(text)
 
 
 def _number(kind: Callable[[str], Any], wanted: str, fine: Callable[[Any], bool]) -> Callable[[str], Any]:
@@ -27,8 +32,7 @@ def _number(kind: Callable[[str], Any], wanted: str, fine: Callable[[Any], bool]
         except ValueError:
             value = math.nan
         if not fine(value):
-            msg = f"must be {wanted}, got {text}"
-            raise argparse.ArgumentTypeError(msg)
+            _refuse(f"must be {wanted}, got {text}")
         return value
 
     return read
@@ -50,8 +54,7 @@ def grid(text: str) -> list[float]:
     last, _, number = rest.partition(":")
     n = count(number)
     if n > _MOST_VALUES:
-        msg = f"must have at most {_MOST_VALUES} values, got {text}"
-        raise argparse.ArgumentTypeError(msg)
+        _refuse(f"must have at most {_MOST_VALUES} values, got {text}")
     return np.geomspace(positive(first), positive(last), n).tolist()
 
 
@@ -59,8 +62,7 @@ def varied(text: str) -> tuple[str, list[float]]:
     """``b0=0.1:10:5`` or ``b0=0.5,1,2``."""
     name, equals, tried = text.partition("=")
     if not name or not equals:
-        msg = f"must be NAME=GRID, as b0=0.1:10:5 or b0=0.5,1,2, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
+        _refuse(f"must be NAME=GRID, as b0=0.1:10:5 or b0=0.5,1,2, got {text!r}")
     return name, grid(tried)
 
 
@@ -70,8 +72,7 @@ def moves(text: str) -> tuple[str, ...]:
     known = dict.fromkeys((*MOVES, *HDP_MOVES))
     for name in names:
         if name not in known:
-            msg = f"must be some of {','.join(known)}, or none, got {name!r}"
-            raise argparse.ArgumentTypeError(msg)
+            _refuse(f"must be some of {','.join(known)}, or none, got {name!r}")
     return names
 
 
@@ -83,8 +84,7 @@ def assignment(text: str) -> tuple[str, float | list[float]]:
     except ValueError:
         equals = ""
     if not name or not equals:
-        msg = f"must be NAME=NUMBER, or NAME=NUMBER,NUMBER,... with one a column, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
+        _refuse(f"must be NAME=NUMBER, or NAME=NUMBER,NUMBER,... with one a column, got {text!r}")
     return name, numbers if len(numbers) > 1 else numbers[0]
 
 
@@ -108,8 +108,7 @@ def address(text: str) -> Address:
     scheme, url, rest = text.rpartition("://")
     user, at, place = rest.removesuffix("/" if url else "").rpartition("@")
     if ":" in user:
-        msg = f"must hold no password, which others could read; use --password-file or the variable {PASSWORD}"
-        raise argparse.ArgumentTypeError(msg)
+        _refuse(f"must hold no password, which others could read; use --password-file or the variable {PASSWORD}")
     port: str | None
     if _is_ipv6(place):
         host, port = place, None
@@ -123,8 +122,7 @@ def address(text: str) -> Address:
             host = ""
     fine = port is None or (port.isdecimal() and port.isascii() and 1 <= int(port) < 1 << 16)
     if not host or not fine or bool(at) != bool(user) or scheme.lower() not in {"", "mqtt", "mqtts"}:
-        msg = f"must be [USER@]HOST[:PORT], or that after mqtt:// or mqtts:// (TLS), got {text}"
-        raise argparse.ArgumentTypeError(msg)
+        _refuse(f"must be [USER@]HOST[:PORT], or that after mqtt:// or mqtts:// (TLS), got {text}")
     name = unquote(user) if url else user
     return Address(host, None if port is None else int(port), name or None, scheme.lower() == "mqtts")
 
@@ -141,8 +139,7 @@ def character(text: str) -> str:
     """One character, or its name."""
     mark = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " "}.get(text, text)
     if not is_character(mark):
-        msg = f"must be one character, or tab, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
+        _refuse(f"must be one character, or tab, got {text!r}")
     return mark
 
 

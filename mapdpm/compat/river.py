@@ -14,6 +14,7 @@ from mapdpm.names import MISSING
 from mapdpm.stream import kinds
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.settings import ClusterSettings, setting, values_of
+from mapdpm.validation import refuse_value
 
 try:
     from river.base import Clusterer, Transformer
@@ -73,8 +74,7 @@ class _Adapter(ClusterSettings):
     def _row(self, x: Any, learning: bool = False) -> tuple[Columns, array[float] | None]:
         """The features, and their values in x: NaN for a missing value, None instead of a row without any value."""
         if not isinstance(x, Mapping):
-            msg = f"x must be a dict of numbers by the names of their features, got {x!r}"
-            raise ValueError(msg)
+            refuse_value("x must be a dict of numbers by the names of their features", x)
         n_places = getattr(self.model, "n_features_in_", len(x))
         features = self.features
         if len(features) < n_places and (learning or not features):
@@ -304,8 +304,7 @@ class Features(Transformer):  # type: ignore[misc]  # likewise
 
     def _names_of(self, x: Any) -> Columns:
         if not isinstance(x, Mapping) or not any(name != self.time for name in x):
-            msg = f"x must be a dict of numbers by the names of their features, got {x!r}"
-            raise ValueError(msg)
+            refuse_value("x must be a dict of numbers by the names of their features", x)
         return _in_order(name for name in x if name != self.time)
 
     def _row(self, x: Mapping[Any, Any], names: Columns) -> list[float]:

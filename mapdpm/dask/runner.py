@@ -189,13 +189,8 @@ def _counted(pair: Any, read: Read) -> Counted:
             read.likelihood.for_data(chunk.points)
         has_moments = isinstance(chunk.points, np.ndarray)
         moments = moments_of(chunk.points, chunk.weights) if has_moments and chunk.n_points else None
-        return Counted(
-            chunk.n_points,
-            point_set(chunk.points).n_features,
-            getattr(chunk.points, "dtype", None) == np.float32,
-            names,
-            moments,
-        )
+        n_features, is_float32 = point_set(chunk.points).n_features, getattr(chunk.points, "dtype", None) == np.float32
+        return Counted(chunk.n_points, n_features, is_float32, names, moments)
     except (ValueError, TypeError) as error:
         return Counted(0, 0, False, None, None, str(error))
 

@@ -36,17 +36,17 @@ def labels(model: Any, X: Any) -> Any:
     >>> labels(model, X).compute().tolist()
     [0, 0, 1, 1]
     """
-    return _chunks(_labels if isinstance(model, MAPDPM) else _predicted, model, X, np.int64)
+    return _chunks(_labels if isinstance(model, MAPDPM) else type(model).predict, model, X, np.int64)
 
 
 def predict(model: Any, X: Any) -> Any:
     """``model.predict`` of each chunk, not yet computed; in the form that ``labels`` returns."""
-    return _chunks(_predicted, model, X, np.int64)
+    return _chunks(type(model).predict, model, X, np.int64)
 
 
 def score_samples(model: Any, X: Any) -> Any:
     """``model.score_samples`` of each chunk, not yet computed: log predictive densities in nats."""
-    return _chunks(_scored, model, X, np.float64)
+    return _chunks(type(model).score_samples, model, X, np.float64)
 
 
 def _labels(model: MAPDPM, X: Any) -> Any:
@@ -55,14 +55,6 @@ def _labels(model: MAPDPM, X: Any) -> Any:
     labelling = labelling_of(frame, Sums(model._mixture.counts, model._mixture.statistics))  # noqa: SLF001
     parts = Chunk(model._points(X), None, 0).parts()  # noqa: SLF001
     return np.concatenate([labelled(frame, part, labelling).labels for part in parts])
-
-
-def _predicted(model: Any, X: Any) -> Any:
-    return model.predict(X)
-
-
-def _scored(model: Any, X: Any) -> Any:
-    return model.score_samples(X)
 
 
 def _chunks(function: Callable[[Any, Any], Any], model: Any, X: Any, dtype: Any) -> Any:

@@ -91,10 +91,6 @@ class Counts(NamedTuple):
             columns.append(np.bincount(row_numbers, weights=signs * roots, minlength=self.n_points))
         return np.stack(columns, axis=1)
 
-    def sample(self, members: Labels, n: int, rng: np.random.Generator) -> Labels:
-        """``n`` of ``members``, at random and in order."""
-        return np.sort(rng.choice(members, n, replace=False))
-
     def row_numbers(self) -> Labels:
         """The row of each entry."""
         return np.repeat(np.arange(self.n_points), np.diff(self.indptr))

@@ -53,10 +53,6 @@ class Dense(NamedTuple):
         """The array itself."""
         return self.array
 
-    def sample(self, members: Labels, n: int, rng: np.random.Generator) -> Labels:
-        """``n`` of ``members``, at random and in order."""
-        return np.sort(rng.choice(members, n, replace=False))
-
 
 def read_by(likelihood: Any, X: Any, missing: str | None = None) -> Any:
     """The points of ``X``, checked, in the form that ``likelihood`` reads; ValueError if that is impossible.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 from mapdpm.protocol import Labels, Matrix, Vector
 
 
@@ -42,6 +40,3 @@ class PointSet(Protocol):
 
     def as_vectors(self) -> Matrix:
         """One vector a point; similar points have near vectors. Moves look for directions to cut along."""
-
-    def sample(self, members: Labels, n: int, rng: np.random.Generator) -> Labels:
-        """``n`` of the points ``members``, at random and in order: splits search large clusters on a sample."""

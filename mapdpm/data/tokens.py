@@ -60,10 +60,6 @@ class Tokens(NamedTuple):
         """The vectors of ``Counts`` with one word a row."""
         return self.as_counts().as_vectors()
 
-    def sample(self, members: Labels, n: int, rng: np.random.Generator) -> Labels:
-        """``n`` of ``members``, at random and in order."""
-        return np.sort(rng.choice(members, n, replace=False))
-
     def as_counts(self) -> Counts:
         """A row of counts for each token."""
         n = len(self.words)

@@ -6,6 +6,7 @@ import abc
 import copy
 import html
 import inspect
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from mapdpm.compat import scikit_learn
 from mapdpm.data import point_set
 from mapdpm.data.frames import CONTAINERS, Names, check_names, column_names, framed
 from mapdpm.protocol import Labels, Matrix
-from mapdpm.validation import check_points
+from mapdpm.validation import check_points, refuse_value
 
 UNCHANGED = "$UNCHANGED$"
 """The default of scikit-learn's ``set_fit_request``."""
@@ -91,6 +92,38 @@ class Parameters:
             raise AttributeError(msg) from None
 
 
+class Transforming(Parameters):
+    """Parameters, and names of columns and containers of output, for every class that has ``transform``."""
+
+    feature_names_in_: Names
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Set the container that ``transform`` returns: "default" (an array), "pandas" or "polars"; None keeps it."""
+        if transform is None:
+            return self
+        if transform not in CONTAINERS:
+            refuse_value(f"transform must be one of {', '.join(map(repr, CONTAINERS))} or None", transform)
+        self._sklearn_output_config = {"transform": transform}  # the name by which scikit-learn's clone keeps it
+        return self
+
+    def _in_container(self, values: Matrix, names: Iterable[str], like: Any) -> Any:
+        """``values`` of ``transform(like)`` in the container that ``set_output`` chose, with these columns."""
+        chosen = getattr(self, "_sklearn_output_config", {}).get("transform") or scikit_learn.container()
+        return framed(values, chosen, names, like)
+
+    def _check_input_features(self, given: Any, n_features: int) -> None:
+        """ValueError where names of columns, as scikit-learn gives them, are not those of ``fit``."""
+        if given is None:
+            return
+        fitted = getattr(self, "feature_names_in_", None)
+        if fitted is not None and not np.array_equal(np.asarray(given, dtype=object), fitted):
+            msg = "input_features is not equal to feature_names_in_"
+            raise ValueError(msg)
+        if len(given) != n_features:
+            msg = f"input_features should have length equal to number of features ({n_features}), got {len(given)}"
+            raise ValueError(msg)
+
+
 def _request_setter(method: str, name: str) -> Any:
     """``set_{method}_request``, by which users of metadata routing ask for the metadata ``name``."""
 
@@ -112,12 +145,14 @@ def _request_setter(method: str, name: str) -> Any:
     return setter
 
 
-class Estimator(Parameters, abc.ABC):
+class Estimator(Transforming, abc.ABC):
     """The common base of all estimators: parameters by name, names of features, containers of output."""
 
     n_features_in_: int
-    feature_names_in_: Names
     labels_: Labels
+    fit: Callable[..., Self]
+    transform: Callable[..., Any]
+    """What each kind of estimator has, with arguments of its own."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """A class that also inherits from scikit-learn keeps our parameters and tags, in any order of its bases."""
@@ -160,38 +195,18 @@ class Estimator(Parameters, abc.ABC):
 
     # ---- names of features, containers -----------------------------------------------------------------------------
 
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Set the container that ``transform`` returns: "default" (an array), "pandas" or "polars"; None keeps it."""
-        if transform is None:
-            return self
-        if transform not in CONTAINERS:
-            msg = f"transform must be one of {', '.join(map(repr, CONTAINERS))} or None, got {transform!r}"
-            raise ValueError(msg)
-        self._sklearn_output_config = {"transform": transform}  # the name by which scikit-learn's clone keeps it
-        return self
-
     def get_feature_names_out(self, input_features: Any = None) -> Names:
         """Names of the columns of ``transform``: the name of the class in lower case, and the number of the cluster.
 
         ``input_features`` must equal the names of ``fit``, where it had names.
         """
         self._check_fitted()
-        fitted = getattr(self, "feature_names_in_", None)
-        if input_features is not None:
-            if fitted is not None and not np.array_equal(np.asarray(input_features, dtype=object), fitted):
-                msg = "input_features is not equal to feature_names_in_"
-                raise ValueError(msg)
-            if len(input_features) != self.n_features_in_:
-                n_features = self.n_features_in_
-                got = len(input_features)
-                msg = f"input_features should have length equal to number of features ({n_features}), got {got}"
-                raise ValueError(msg)
+        self._check_input_features(input_features, self.n_features_in_)
         return np.array(self._names_out(type(self).__name__.lower()), dtype=object)
 
     def _framed(self, values: Matrix, X: Any) -> Any:
         """``values`` of ``transform(X)`` in the container that ``set_output`` chose."""
-        chosen = getattr(self, "_sklearn_output_config", {}).get("transform") or scikit_learn.container()
-        return framed(values, chosen, self.get_feature_names_out(), X)
+        return self._in_container(values, self.get_feature_names_out(), X)
 
     def _read(self, X: Any) -> Any:
         """The points of ``X``, checked, in the form that this estimator uses."""
@@ -220,14 +235,6 @@ class WeightedEstimator(Estimator):
     """The common base of MAPDPM and DPMeans, whose points may have weights."""
 
     _routed: ClassVar[dict[str, str]] = {"fit": "sample_weight"}
-
-    @abc.abstractmethod
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Cluster the points of ``X``."""
-
-    @abc.abstractmethod
-    def transform(self, X: Any) -> Any:
-        """One row for each point, one column for each name of ``get_feature_names_out``."""
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
         """Cluster the points of ``X`` and return ``labels_``."""

@@ -12,7 +12,7 @@ from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Vector
 from mapdpm.search.dp_means import distances_from, nearest_centres
 from mapdpm.search.fit_means import FittedMeans, MeansSettings, fit_means
 from mapdpm.search.settings import SearchParameters, check_init, check_search
-from mapdpm.validation import check_count, check_number, check_points, check_weights
+from mapdpm.validation import check_count, check_number, check_points, check_weights, refuse_value
 
 
 @dataclass(eq=False, repr=False)
@@ -151,8 +151,7 @@ class DPMeans(_Parameters, FittedEstimator, WeightedEstimator):
             return None, n_clusters
         lam = check_number("lam", self.lam)
         if not lam > 0.0:
-            msg = f"lam must be > 0, in squared data units, got {self.lam!r}"
-            raise ValueError(msg)
+            refuse_value("lam must be > 0, in squared data units", self.lam)
         if not SMALLEST <= lam <= LARGEST:
             msg = f"lam must be between {SMALLEST:.0e} and {LARGEST:.0e}, got {lam}: rescale the data"
             raise ValueError(msg)

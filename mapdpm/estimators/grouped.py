@@ -1,28 +1,19 @@
-"""The contract of scikit-learn's tools, for estimators whose points have groups."""
+"""The contract of scikit-learn's tools, for estimators whose points have groups, or are sequences in time."""
 
 from __future__ import annotations
 
-import abc
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from mapdpm.estimators.base import Estimator
 from mapdpm.protocol import Labels
+
+_METHODS = ("fit", "predict", "predict_proba", "score", "transform")
 
 
 class GroupedEstimator(Estimator):
     """The common base of estimators that take ``groups``, by position in place of y or by name."""
 
-    _routed: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("fit", "predict", "predict_proba", "score", "transform"), "groups"
-    )
-
-    @abc.abstractmethod
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Cluster the points of ``X``."""
-
-    @abc.abstractmethod
-    def transform(self, X: Any, groups: Any = None) -> Any:
-        """One row for each point, one column for each name of ``get_feature_names_out``."""
+    _routed: ClassVar[dict[str, str]] = dict.fromkeys(_METHODS, "groups")
 
     def fit_predict(self, X: Any, y: Any = None, groups: Any = None) -> Labels:
         """Cluster the points of ``X`` and return ``labels_``."""
@@ -32,6 +23,21 @@ class GroupedEstimator(Estimator):
         """Cluster the points of ``X`` and return their ``transform``."""
         chosen = chosen_groups(y, groups)
         return self.fit(X, groups=chosen).transform(X, chosen)
+
+
+class SequenceEstimator(Estimator):
+    """The common base of estimators that take ``sequences``, by position in place of y or by name."""
+
+    _routed: ClassVar[dict[str, str]] = dict.fromkeys(_METHODS, "sequences")
+
+    def fit_predict(self, X: Any, y: Any = None, sequences: Any = None) -> Labels:
+        """Find the states of the points of ``X`` and return ``labels_``."""
+        return self.fit(X, y, sequences).labels_
+
+    def fit_transform(self, X: Any, y: Any = None, sequences: Any = None) -> Any:
+        """Find the states of the points of ``X`` and return their ``transform``."""
+        chosen = chosen_groups(y, sequences)
+        return self.fit(X, sequences=chosen).transform(X, chosen)
 
 
 def chosen_groups(y: Any, groups: Any) -> Any:

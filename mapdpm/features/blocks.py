@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
 from mapdpm.features import c_pipeline
 from mapdpm.features.c_pipeline import MOST_STEPS, Step
 from mapdpm.features.points import Feature, feature
-from mapdpm.validation import check_number
+from mapdpm.validation import check_number, refuse_value
 
 
 class _Block(Feature):
@@ -25,15 +25,18 @@ class _Block(Feature):
         return int(self.window)
 
 
+@dataclass(eq=False, repr=False)
 class _Amplitude(_Block):
-    centred: bool
+    window: int
+    _: KW_ONLY
+    centred: bool = True
+    dtype: str = "float64"
 
     def settings(self) -> dict[str, Any]:
         """The members of the step besides its kind; ValueError for a wrong parameter."""
         length = super().settings()
         if self.centred not in {True, False}:
-            msg = f"centred must be True or False, got {self.centred!r}"
-            raise ValueError(msg)
+            refuse_value("centred must be True or False", self.centred)
         return length | {"centred": int(self.centred)}
 
 
@@ -66,11 +69,6 @@ class RMS(_Amplitude):
     [[1.0], [0.0]]
     """
 
-    window: int
-    _: KW_ONLY
-    centred: bool = True
-    dtype: str = "float64"
-
     kind, label = c_pipeline.RMS, "rms"
 
 
@@ -101,11 +99,6 @@ class CrestFactor(_Amplitude):
     >>> CrestFactor(4).transform_many([[1.0], [-1.0], [1.0], [-1.0]]).tolist()
     [[1.0]]
     """
-
-    window: int
-    _: KW_ONLY
-    centred: bool = True
-    dtype: str = "float64"
 
     kind, label = c_pipeline.CREST, "crest factor"
 
@@ -155,8 +148,7 @@ class BandEnergy(_Block):
         """The DFT bins first <= k < end of each band."""
         rate = check_number("rate", self.rate)
         if not rate > 0.0:
-            msg = f"rate must be > 0, in Hz, got {self.rate!r}"
-            raise ValueError(msg)
+            refuse_value("rate must be > 0, in Hz", self.rate)
         bands = _pairs(self.bands)
         if not 1 <= len(bands) <= MOST_STEPS // 2:
             msg = f"bands must be 1 to {MOST_STEPS // 2} pairs (low, high), got {len(bands)}"
@@ -195,8 +187,7 @@ def _pairs(bands: Any) -> list[tuple[float, float]]:
     """Bands as pairs of numbers; ValueError where they are none."""
     given = list(bands) if isinstance(bands, Iterable) and not isinstance(bands, str) else [bands]
     if not all(hasattr(band, "__len__") and not isinstance(band, str) and len(band) == 2 for band in given):  # noqa: PLR2004
-        msg = f"bands must be pairs (low, high) in Hz, got {bands!r}"
-        raise ValueError(msg)
+        refuse_value("bands must be pairs (low, high) in Hz", bands)
     return [(check_number("low", low), check_number("high", high)) for low, high in given]
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 from mapdpm.features import c_pipeline
 from mapdpm.features.c_pipeline import Step
 from mapdpm.features.transformer import KINDS, Transformer
-from mapdpm.validation import check_choice, check_count, check_number
+from mapdpm.validation import check_choice, check_count, check_number, refuse_value
 
 BINS = {"hour": 24, "day": 7, "week": 168}
 _MINUTES, _MOST_HOURS = 60, 24
@@ -215,16 +215,14 @@ class Seasonal(Feature):
         number = check_number("half_life", self.half_life)
         if not _LEAST_HALF_LIFE <= number <= _LARGEST_HALF_LIFE:
             rule = "> 0" if number <= 0.0 else f"between {_LEAST_HALF_LIFE:g} and {_LARGEST_HALF_LIFE:g}"
-            msg = f"half_life must be {rule}, in visits, got {self.half_life!r}"
-            raise ValueError(msg)
+            refuse_value(f"half_life must be {rule}, in visits", self.half_life)
         return number
 
     def _minutes(self) -> int:
         hours = check_number("utc_offset", self.utc_offset)
         minutes = round(hours * _MINUTES) if abs(hours) <= _MOST_HOURS else -1
         if abs(hours) > _MOST_HOURS or abs(hours * _MINUTES - minutes) > 1e-6:  # noqa: PLR2004  (5 + 1 / 3, rounded)
-            msg = f"utc_offset must be hours of whole minutes, -24 to 24, got {self.utc_offset!r}"
-            raise ValueError(msg)
+            refuse_value("utc_offset must be hours of whole minutes, -24 to 24", self.utc_offset)
         return minutes
 
     def settings(self) -> dict[str, Any]:

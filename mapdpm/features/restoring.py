@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from mapdpm.features.c_pipeline import CPipeline
 from mapdpm.features.running import Running
 from mapdpm.files import container
-from mapdpm.files.errors import ModelFileError
+from mapdpm.files.errors import ModelFileError, refuse_damaged
 from mapdpm.files.extras import checked_names
 
 T = TypeVar("T", bound=Running)
@@ -25,16 +25,13 @@ def restored(data: bytes, parse: Callable[[str], T], like: T | None) -> T:
         raise ModelFileError(msg)
     pipeline, problem = CPipeline.read(dtype, data)
     if pipeline is None:
-        msg = f"the model file is damaged: {problem}"
-        raise ModelFileError(msg)
+        refuse_damaged(problem)
     try:
         found = parse(repr(like) if text is None else text)
     except ValueError as error:
-        msg = f"the model file is damaged: {error}"
-        raise ModelFileError(msg) from None
+        refuse_damaged(error)
     if found.dtype != dtype or not pipeline.matches(found.c_steps()):
-        msg = f"the model file is damaged: its steps are not those of {found!r}"
-        raise ModelFileError(msg)
+        refuse_damaged(f"its steps are not those of {found!r}")
     names = checked_names(extras, pipeline.n_features)
     found.adopt(pipeline, names)
     return found

@@ -9,22 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.compat import scikit_learn
-from mapdpm.data.frames import CONTAINERS, Names, check_names, column_names, framed
-from mapdpm.estimators.base import Parameters
+from mapdpm.data.frames import Names, check_names, column_names
+from mapdpm.estimators.base import Parameters, Transforming
 from mapdpm.features.c_pipeline import CPipeline, Step
 from mapdpm.features.times import microseconds_of, of_index
 from mapdpm.protocol import Labels
 from mapdpm.stream.c_options import DTYPES
 from mapdpm.stream.lock import Lock, exclusive
 from mapdpm.stream.points import check_point
-from mapdpm.validation import check_choice, check_points
+from mapdpm.validation import check_choice, check_points, refuse_value
 
 
-class Running(Parameters, abc.ABC):
+class Running(Transforming, abc.ABC):
     """A pipeline of the C library and its state, behind the methods of a transformer."""
 
     dtype: str
-    feature_names_in_: Names
     _pipeline: CPipeline | None
 
     # ---- what each transformer says of itself ------------------------------------------------------------------------
@@ -72,8 +71,7 @@ class Running(Parameters, abc.ABC):
         try:
             result = pipeline.one(np.asarray(x).tolist(), when)
         except (TypeError, OverflowError):
-            msg = f"x must be a sequence of {D} numbers, got {x!r}"
-            raise ValueError(msg) from None
+            refuse_value(f"x must be a sequence of {D} numbers", x)
         self._pipeline = pipeline
         return result
 
@@ -122,10 +120,9 @@ class Running(Parameters, abc.ABC):
         """
         points, times = self._read(X, t)
         rows = self._new(points.shape[1]).many(points, times)[0]
-        chosen = getattr(self, "_sklearn_output_config", {}).get("transform") or scikit_learn.container()
         names = column_names(X) if self._pipeline is None else None
         named = self.names_for(self._names_in(points.shape[1], names))
-        return framed(rows, chosen, named, X if self.every == 1 else None)
+        return self._in_container(rows, named, X if self.every == 1 else None)
 
     def fit_transform(self, X: Any, y: Any = None, t: Any = None) -> Any:
         """``fit(X).transform(X, t)``."""
@@ -144,25 +141,8 @@ class Running(Parameters, abc.ABC):
         if input_features is None and known is None:
             raise self._not_ready()
         n = len(input_features) if known is None else known
-        if input_features is not None and len(input_features) != n:
-            msg = f"input_features should have length equal to number of features ({n}), got {len(input_features)}"
-            raise ValueError(msg)
-        fitted = getattr(self, "feature_names_in_", None)
-        if (
-            input_features is not None
-            and fitted is not None
-            and not np.array_equal(np.asarray(input_features, dtype=object), fitted)
-        ):
-            msg = "input_features is not equal to feature_names_in_"
-            raise ValueError(msg)
+        self._check_input_features(input_features, n)
         return np.array(self.names_for(self._names_in(n, input_features)), dtype=object)
-
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Set the container that ``transform`` returns: "default" (an array), "pandas" or "polars"; None keeps it."""
-        if transform is not None:
-            check_choice("transform", transform, CONTAINERS)
-            self._sklearn_output_config = {"transform": transform}
-        return self
 
     def __sklearn_tags__(self) -> Any:
         """The tags by which scikit-learn knows the kind of an estimator."""

@@ -127,8 +127,7 @@ class _Parts(Transformer):
     @property
     def parts(self) -> Sequence[Transformer]:
         """The transformers."""
-        parts: Sequence[Transformer] = getattr(self, self._name_of_parts())
-        return parts
+        return getattr(self, self._name_of_parts())
 
     @property
     def dtype(self) -> str:  # type: ignore[override]  # that of the parts

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.files.container import FAMILY_OF_NUMBER, family_number
-from mapdpm.files.errors import ModelFileError
+from mapdpm.files.errors import refuse_damaged
 from mapdpm.files.extras import checked_names, smallest_integers
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.likelihoods._skipping import plain, skips
@@ -103,8 +103,7 @@ def restored_estimator(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Re
     try:
         likelihood = plain(mixture.likelihood).shifted(-mixture.anchor)
     except ValueError as error:
-        msg = f"the model file is damaged: its anchor and its prior do not fit each other ({error})"
-        raise ModelFileError(msg) from None
+        refuse_damaged(f"its anchor and its prior do not fit each other ({error})")
     parameters: dict[str, Any] = {"likelihood": likelihood, "missing": MISSING[skips(mixture.likelihood)]}
     names = None
     if extras:
@@ -123,8 +122,7 @@ def reading_extras() -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
-        msg = f"the model file is damaged: its extras do not fit ({error})"
-        raise ModelFileError(msg) from None
+        refuse_damaged(f"its extras do not fit ({error})")
 
 
 def checked_likelihood(extras: dict[str, Any], mixture: Mixture) -> Any:

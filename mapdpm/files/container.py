@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm.files.errors import ModelFileError
+from mapdpm.files.errors import ModelFileError, refuse_damaged
 from mapdpm.files.extras import pack_extras, unpack_extras
 from mapdpm.files.statistics import Moments
 from mapdpm.likelihoods import FAMILY_NUMBERS
@@ -28,7 +28,7 @@ from mapdpm.partition_priors.hierarchy import hierarchy
 from mapdpm.partition_priors.transitions import transitions
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.state import Mixture, mixture_of
-from mapdpm.validation import LARGEST_WEIGHT, LARGEST_WHOLE, check_points
+from mapdpm.validation import LARGEST_WEIGHT, LARGEST_WHOLE, check_points, refuse_value
 
 MAGIC = b"MDPM"
 FORMAT = 1
@@ -72,8 +72,7 @@ def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64", kind:
     try:
         real = {"float64": _REALS[8], "float32": _REALS[4]}[dtype]
     except (KeyError, TypeError):
-        msg = f"dtype must be 'float64' or 'float32', got {dtype!r}"
-        raise ValueError(msg) from None
+        refuse_value("dtype must be 'float64' or 'float32'", dtype)
     mixture = _with_anchor(mixture, mixture.anchor.astype(real).astype(np.float64))
     parameters = flat_parameters(plain(mixture.likelihood))
     n_clusters, n_statistics = mixture.statistics.shape
@@ -126,8 +125,7 @@ def unpack(data: bytes, wanted: int = BATCH) -> tuple[Mixture, dict[str, Any]]:
         likelihood = _restored_likelihood(FAMILY_OF_NUMBER[family], parameters, D)
         likelihood = Skipping(likelihood, D) if flags else likelihood
     except ValueError as error:
-        msg = f"the model file is damaged: {error}"
-        raise ModelFileError(msg) from None
+        refuse_damaged(error)
     _check_body(likelihood, anchor, counts, statistics)
     try:
         _check_reach(likelihood, anchor, counts, statistics, prior.discount if wanted == BATCH else 0.0)
@@ -137,8 +135,7 @@ def unpack(data: bytes, wanted: int = BATCH) -> tuple[Mixture, dict[str, Any]]:
     except ModelFileError:
         raise
     except (ValueError, ArithmeticError) as error:
-        msg = f"the model file is damaged: its clusters are not those of any data ({error})"
-        raise ModelFileError(msg) from None
+        refuse_damaged(f"its clusters are not those of any data ({error})")
     return mixture, extras
 
 
@@ -176,8 +173,7 @@ def check_stream(data: bytes, wanted: int = STREAM) -> tuple[str, dict[str, Any]
     n_extras = header[10]
     end = len(data) - _CRC.size
     if n_extras > end - _HEADER.size:
-        msg = "the model file is damaged: its extras are longer than it"
-        raise ModelFileError(msg)
+        refuse_damaged("its extras are longer than it")
     return {4: "float32", 8: "float64"}[header[3]], unpack_extras(data[end - n_extras : end], len(data))
 
 
@@ -217,8 +213,7 @@ def _checked_header(data: bytes, wanted: int) -> tuple[Any, ...]:
         msg = f"the model file is truncated: {len(data)} of {total} bytes are there"
         raise ModelFileError(msg)
     if not sound:
-        msg = "the model file is damaged: its CRC does not match its contents"
-        raise ModelFileError(msg)
+        refuse_damaged("its CRC does not match its contents")
     if version > FORMAT:
         msg = f"the model file has format {version}, newer than format {FORMAT} that this mapdpm reads; upgrade mapdpm"
         raise ModelFileError(msg)
@@ -230,8 +225,7 @@ def _checked_header(data: bytes, wanted: int) -> tuple[Any, ...]:
     reals = 2 + D + n_parameters + K * n_statistics
     whole = kind in _STREAMS or total == _HEADER.size + real_size * reals + 8 * K + n_extras + _CRC.size
     if total != len(data) or not whole:
-        msg = f"the model file is damaged: {len(data)} bytes do not hold what the header announces"
-        raise ModelFileError(msg)
+        refuse_damaged(f"{len(data)} bytes do not hold what the header announces")
     return header
 
 
@@ -292,8 +286,7 @@ def _check_reach(likelihood: Any, anchor: Vector, counts: Labels, statistics: Ma
 
 def _check(fine: bool, what: str) -> None:
     if not fine:
-        msg = f"the model file is damaged: {what}"
-        raise ModelFileError(msg)
+        refuse_damaged(what)
 
 
 class _Reader:

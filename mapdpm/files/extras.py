@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.files import json_text
-from mapdpm.files.errors import ModelFileError
+from mapdpm.files.errors import refuse_damaged
 from mapdpm.protocol import Labels
 
 _LENGTH = struct.Struct("<I")
@@ -39,8 +39,7 @@ def unpack_extras(data: bytes, file_bytes: int) -> dict[str, Any]:
             extras[name] = np.frombuffer(data, _ARRAY_TYPES[kind], n, position).copy()
             position += extras[name].nbytes
     except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError, struct.error) as error:
-        msg = f"the model file is damaged: its extras cannot be read ({type(error).__name__}: {error})"
-        raise ModelFileError(msg) from None
+        refuse_damaged(f"its extras cannot be read ({type(error).__name__}: {error})")
     return extras
 
 
@@ -57,6 +56,5 @@ def checked_names(extras: dict[str, Any], n_features: int) -> NDArray[np.object_
     if names is None:
         return None
     if not (isinstance(names, list) and len(names) == n_features and all(isinstance(name, str) for name in names)):
-        msg = "the model file is damaged: its names of features do not fit"
-        raise ModelFileError(msg)
+        refuse_damaged("its names of features do not fit")
     return np.array(names, dtype=object)

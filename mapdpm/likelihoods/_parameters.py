@@ -12,7 +12,7 @@ from mapdpm.data import point_set
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.names import MISSING
 from mapdpm.protocol import LARGEST, SMALLEST, Matrix, Vector, Weights
-from mapdpm.validation import check_choice, check_number, check_points, check_weights
+from mapdpm.validation import check_choice, check_number, check_points, check_weights, refuse_value
 
 C = TypeVar("C", bound=type)
 
@@ -201,8 +201,7 @@ def _checked(name: str, value: Any, n_axes: int, largest: float | None) -> Any:
             raise TypeError  # noqa: TRY301  (said below)
         array = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        msg = f"{name} must be a number or a sequence of numbers, got {value!r}"
-        raise ValueError(msg) from None
+        refuse_value(f"{name} must be a number or a sequence of numbers", value)
     if n_axes == _MATRIX:
         return frozen(_checked_matrix(name, array, largest))
     if array.ndim != 1 or array.size == 0:

@@ -146,19 +146,16 @@ class DependentDP(_Settings, FittedEstimator):
 
     def predict(self, X: Any, times: Any) -> Labels:
         """The most probable cluster of each point at its time, one of ``times_``."""
-        labels: Labels = self._log_shares(X, times)[:, : self.n_clusters_].argmax(axis=1)
-        return labels
+        return self._log_shares(X, times)[:, : self.n_clusters_].argmax(axis=1)
 
     def predict_proba(self, X: Any, times: Any) -> Matrix:
         """The probability of each cluster, and last of a new one, for each point at its time: (n_points, K + 1)."""
         scores = self._log_shares(X, times)
-        shares: Matrix = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
-        return shares
+        return np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
 
     def score_samples(self, X: Any, times: Any) -> Vector:
         """log p(x | parameters, Z) of each point at its time, in nats."""
-        density: Vector = np.logaddexp.reduce(self._log_shares(X, times), axis=1)
-        return density
+        return np.logaddexp.reduce(self._log_shares(X, times), axis=1)
 
     def _keep(self, chain: DependentChain) -> None:
         chain.refresh()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import os
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from mapdpm.files.extras import checked_names, smallest_integers
 from mapdpm.partition_priors.hyperpriors import GammaPrior
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.state import Mixture
-
-if TYPE_CHECKING:
-    from typing import Self
 
 _PRIORS = ("alpha_prior", "gamma_prior")
 

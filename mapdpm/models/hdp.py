@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapdpm.data import point_set
 from mapdpm.data.group_tree import read_tree
@@ -27,11 +28,6 @@ from mapdpm.search.groups import GroupedProblem
 from mapdpm.search.settings import SearchParameters, check_init, check_search
 from mapdpm.state import ClusterState, Mixture
 from mapdpm.validation import check_count
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from numpy.typing import NDArray
 
 
 @dataclass(eq=False, repr=False)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from mapdpm.data import point_set
 from mapdpm.data.sequences import read_sequences
-from mapdpm.estimators.grouped import chosen_groups
-from mapdpm.estimators.sequences import SequenceEstimator
+from mapdpm.estimators.grouped import SequenceEstimator, chosen_groups
 from mapdpm.files import container
 from mapdpm.files.sequence_models import checked_states, with_kappa
 from mapdpm.models.files import SavedMixture
@@ -25,9 +24,6 @@ from mapdpm.search.sequences import SequenceProblem
 from mapdpm.search.settings import SearchParameters, check_init, check_search
 from mapdpm.state import Mixture
 from mapdpm.validation import check_count
-
-if TYPE_CHECKING:
-    from typing import Self
 
 
 @dataclass(eq=False, repr=False)

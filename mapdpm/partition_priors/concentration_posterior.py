@@ -10,7 +10,7 @@ import numpy as np
 from mapdpm.partition_priors.hyperpriors import InverseGammaPrior
 from mapdpm.protocol import Vector
 from mapdpm.special import digamma_difference, log1p_excess, log_rising
-from mapdpm.validation import check_number
+from mapdpm.validation import check_number, refuse_value
 
 MOST_STEPS = 30
 """Newton steps to the mode, from any start within [1e-6, 1e6]; a test counts them."""
@@ -134,8 +134,7 @@ class ConcentrationPosterior(NamedTuple):
 
     def _exponent(self, of: str) -> float:
         if of not in ("alpha", "log alpha"):
-            msg = f"of must be 'alpha' or 'log alpha', got {of!r}"
-            raise ValueError(msg)
+            refuse_value("of must be 'alpha' or 'log alpha'", of)
         return self.n_clusters + float(self.prior.exponent) - (of == "alpha")
 
     def _solved(self, c: float, t: float) -> tuple[float, int]:
@@ -212,6 +211,5 @@ def _line(left: tuple[float, float], right: tuple[float, float]) -> tuple[float,
 def _positive(alphas: Any) -> Vector:
     values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
     if not np.all((values > 0.0) & np.isfinite(values)):
-        msg = f"alphas must be > 0 and finite, got {alphas!r}"
-        raise ValueError(msg)
+        refuse_value("alphas must be > 0 and finite", alphas)
     return values

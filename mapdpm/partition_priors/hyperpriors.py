@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from mapdpm.validation import check_number
+from mapdpm.validation import check_number, refuse_value
 
 
 class GammaPrior(NamedTuple):
@@ -88,8 +88,7 @@ class BetaPrior(NamedTuple):
 def check_prior(name: str, prior: Any) -> None:
     """ValueError where ``prior`` is none of those above, or has a parameter that is not > 0 (a rate of 0 will do)."""
     if not isinstance(prior, (GammaPrior, InverseGammaPrior)):
-        msg = f"{name} must be a GammaPrior or an InverseGammaPrior, got {prior!r}"
-        raise ValueError(msg)
+        refuse_value(f"{name} must be a GammaPrior or an InverseGammaPrior", prior)
     for field, value in zip(prior._fields, prior, strict=True):
         number = check_number(f"the {field} of {name}", value)
         if number < 0.0 or (number == 0.0 and field != "rate"):
@@ -103,8 +102,7 @@ def check_gamma_prior(name: str, prior: Any) -> None:
         return
     check_prior(name, prior)
     if not isinstance(prior, GammaPrior) or not prior.rate > 0.0:
-        msg = f"{name} must be a GammaPrior of rate > 0, or None, got {prior!r}"
-        raise ValueError(msg)
+        refuse_value(f"{name} must be a GammaPrior of rate > 0, or None", prior)
 
 
 def level_priors(given: Any) -> tuple[GammaPrior, ...] | None:

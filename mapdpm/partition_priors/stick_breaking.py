@@ -15,7 +15,7 @@ import numpy as np
 from mapdpm.jit import jitable, jitable_once
 from mapdpm.protocol import LARGEST, SMALLEST, Labels, RngVerbs, Vector
 from mapdpm.special import log_rising
-from mapdpm.validation import check_number
+from mapdpm.validation import check_number, refuse_value
 
 LAST_LABEL = 2**62
 """The last stick: it takes the rest. A prior with more than ``LARGEST_LOSS`` behind it is refused."""
@@ -117,8 +117,7 @@ class StickBreaking(NamedTuple):
         """log P(Z) of explicit labels 0, 1, ..., in nats; O(N + K)."""
         given = np.asarray(Z)
         if given.ndim != 1 or not len(given) or given.dtype.kind not in "iu" or given.min() < 0:
-            msg = f"Z must be labels of points, whole numbers from 0, got {Z!r}"
-            raise ValueError(msg)
+            refuse_value("Z must be labels of points, whole numbers from 0", Z)
         labels, counts = np.unique(given.astype(np.int64), return_counts=True)
         if self.n_components is not None and labels[-1] >= self.n_components:
             return -inf
@@ -159,8 +158,7 @@ def _entries(name: str, values: Any) -> Vector:
     except (TypeError, ValueError):
         array = np.full(1, np.nan)
     if array.ndim != 1 or not len(array) or not np.all(np.abs(array) <= LARGEST):
-        msg = f"{name} must be a finite number, or a sequence of them, at most {LARGEST:.0e}, got {values!r}"
-        raise ValueError(msg)
+        refuse_value(f"{name} must be a finite number, or a sequence of them, at most {LARGEST:.0e}", values)
     return array
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mapdpm.data.frames import column_names
 from mapdpm.protocol import Labels, Matrix
-from mapdpm.validation import check_points
+from mapdpm.validation import check_points, refuse_value
 
 _MOST_LISTED = 12
 
@@ -94,12 +94,10 @@ class Columns:
         """Indices of the two chosen columns; ValueError where they are not two of the columns."""
         members = list(chosen) if isinstance(chosen, Iterable) and not isinstance(chosen, str) else []
         if len(members) != 2:  # noqa: PLR2004
-            msg = f"features must be a pair of columns, such as (0, 1), got {chosen!r}"
-            raise ValueError(msg)
+            refuse_value("features must be a pair of columns, such as (0, 1)", chosen)
         indices = [self._index(member) for member in members]
         if indices[0] == indices[1]:
-            msg = f"features must be two different columns, got {chosen!r}"
-            raise ValueError(msg)
+            refuse_value("features must be two different columns", chosen)
         return indices
 
     def _index(self, member: Any) -> int:
@@ -114,8 +112,7 @@ class Columns:
                 raise ValueError(msg)
             return self.titles.index(member)
         if isinstance(member, (bool, np.bool_)) or not isinstance(member, (int, np.integer)):
-            msg = f"features must hold indices or names of columns, got {member!r}"
-            raise ValueError(msg)
+            refuse_value("features must hold indices or names of columns", member)
         if not -n_columns <= member < n_columns:
             msg = f"features has the index {member}, but X has {n_columns} column{'s' * (n_columns != 1)}"
             raise ValueError(msg)

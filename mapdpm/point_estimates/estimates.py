@@ -16,12 +16,7 @@ from mapdpm.validation import check_count
 
 
 def binder_estimate(
-    partitions: Any,
-    weights: Any = None,
-    *,
-    n_random_starts: int = 4,
-    random_state: Any = 0,
-    n_restarts: Any = None,
+    partitions: Any, weights: Any = None, *, n_random_starts: int = 4, random_state: Any = 0, n_restarts: Any = None
 ) -> Labels:
     """The partition of least ``binder_loss`` that a search finds.
 
@@ -67,12 +62,7 @@ def binder_estimate(
 
 
 def vi_estimate(
-    partitions: Any,
-    weights: Any = None,
-    *,
-    n_random_starts: int = 4,
-    random_state: Any = 0,
-    n_restarts: Any = None,
+    partitions: Any, weights: Any = None, *, n_random_starts: int = 4, random_state: Any = 0, n_restarts: Any = None
 ) -> Labels:
     """The partition of least ``vi_loss`` that a search finds. It usually has fewer clusters than Binder's (Wade 2018).
 

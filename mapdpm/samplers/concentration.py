@@ -9,7 +9,7 @@ from typing import Any
 from mapdpm.partition_priors import DirichletProcess, PitmanYor
 from mapdpm.partition_priors.hyperpriors import BetaPrior, GammaPrior, check_prior
 from mapdpm.protocol import LARGEST, RngVerbs, Vector
-from mapdpm.validation import check_positive
+from mapdpm.validation import check_positive, refuse_value
 
 UPDATES = ("auxiliary", "slice")
 
@@ -27,8 +27,7 @@ def in_floats(prior: Any) -> Any:
 def check_discount(prior: Any, discount_prior: Any) -> None:
     """ValueError if ``discount_prior`` is not a BetaPrior, or ``prior`` has no discount to draw."""
     if not isinstance(discount_prior, BetaPrior):
-        msg = f"discount_prior must be a BetaPrior, got {discount_prior!r}"
-        raise ValueError(msg)
+        refuse_value("discount_prior must be a BetaPrior", discount_prior)
     for field, value in zip(discount_prior._fields, discount_prior, strict=True):
         check_positive(f"{field} of discount_prior", value)
     if not isinstance(prior, PitmanYor):
@@ -47,8 +46,7 @@ def check_update(prior: Any, alpha_prior: Any, update: str | None) -> None:
             msg = f"an alpha that is drawn must start > 0, got {prior.alpha}"
             raise ValueError(msg)
     if update is not None and update not in UPDATES:
-        msg = f"alpha_update must be None or one of {', '.join(map(repr, UPDATES))}, got {update!r}"
-        raise ValueError(msg)
+        refuse_value(f"alpha_update must be None or one of {', '.join(map(repr, UPDATES))}", update)
     if update is not None and alpha_prior is None:
         msg = f"alpha_update={update!r} draws alpha from its posterior: give it a prior, alpha_prior=GammaPrior(1, 1)"
         raise ValueError(msg)

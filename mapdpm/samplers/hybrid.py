@@ -13,7 +13,7 @@ from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.chain_data import ChainData, Given
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.search.observed import Observed
-from mapdpm.validation import check_count
+from mapdpm.validation import check_count, refuse_value
 
 
 class Hybrid(Sampler):
@@ -38,8 +38,7 @@ class Hybrid(Sampler):
         parts: list[Sampler] = []
         for sampler in samplers:
             if not isinstance(sampler, Sampler):
-                msg = f"samplers must be samplers, such as CollapsedGibbs(), got {sampler!r}"
-                raise ValueError(msg)
+                refuse_value("samplers must be samplers, such as CollapsedGibbs()", sampler)
             parts += sampler.parts
         if not parts:
             msg = "samplers must be at least one sampler, got none"
@@ -155,8 +154,7 @@ def _checked(counts: Iterable[int] | str | None, n_parts: int) -> tuple[int, ...
     """The counts; empty if the clock finds them."""
     if isinstance(counts, str):
         if counts != "time":
-            msg = f"counts must be 'time', or how often each sampler runs in a step, got {counts!r}"
-            raise ValueError(msg)
+            refuse_value("counts must be 'time', or how often each sampler runs in a step", counts)
         return ()
     checked = (1,) * n_parts if counts is None else tuple(check_count("each of counts", count) for count in counts)
     if len(checked) != n_parts:

@@ -19,7 +19,7 @@ from mapdpm.samplers.sampler import Sampler
 from mapdpm.samplers.starts import check_chain_start
 from mapdpm.samplers.trace import Trace
 from mapdpm.threads import Threads
-from mapdpm.validation import check_callable, check_count
+from mapdpm.validation import check_callable, check_count, refuse_value
 
 _SAME = 1e-9  # relative tolerance of a log joint that is summed in another order
 
@@ -107,11 +107,9 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
     thin, chains = check_count("thin", thin), check_count("chains", chains)
     check_callable("callback", callback)
     if resume is not None and not isinstance(resume, Trace):
-        msg = f"resume must be a Trace, such as Trace.load(path) reads, got {resume!r}"
-        raise ValueError(msg)
+        refuse_value("resume must be a Trace, such as Trace.load(path) reads", resume)
     if not isinstance(sampler, Sampler):
-        msg = f"sampler must be one of mapdpm.samplers, such as CollapsedGibbs(), got {sampler!r}"
-        raise ValueError(msg)
+        refuse_value("sampler must be one of mapdpm.samplers, such as CollapsedGibbs()", sampler)
     sampler.check_sampling()
     if not jit.available():
         msg = "samplers run in plain Python, some hundred times slower than compiled: pip install 'mapdpm[numba]'"
@@ -152,8 +150,7 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
 def _check_keep(keep: Any, sampler: Sampler, data: ChainData) -> None:
     """ValueError for ``keep`` that is no tuple of names, or names what chains of ``sampler`` do not carry."""
     if not isinstance(keep, (tuple, list)) or not all(isinstance(name, str) for name in keep):
-        msg = f"keep must be a tuple of names, such as ('partitions',) or (), got {keep!r}"
-        raise ValueError(msg)
+        refuse_value("keep must be a tuple of names, such as ('partitions',) or ()", keep)
     if not set(keep) <= {"partitions"}:
         sampler.chain(data, "single", seeded(0)).keep(tuple(keep))
 

@@ -16,7 +16,7 @@ from mapdpm.samplers.chain_data import ChainData
 from mapdpm.samplers.concentration import draw_by_slice
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.samplers.starts import labels_without_order
-from mapdpm.validation import check_count, check_number
+from mapdpm.validation import check_count, check_number, refuse_value
 
 LABELS = "labels"
 """The explicit label of each point, in a trace."""
@@ -237,8 +237,7 @@ def _own_sticks(alpha: Any, discount: Any, a: Any, b: Any, sticks: Any) -> Stick
         raise ValueError(msg)
     if sticks is not None:
         if not isinstance(sticks, StickBreaking):
-            msg = f"sticks must be a StickBreaking, such as StickBreaking.gamma_family(1.0, 0.5), got {sticks!r}"
-            raise ValueError(msg)
+            refuse_value("sticks must be a StickBreaking, such as StickBreaking.gamma_family(1.0, 0.5)", sticks)
         a, b = (np.asarray(values, dtype=np.float64) for values in (sticks.a, sticks.b))
         return sticks._replace(a=a, b=b).checked()
     if a is None or b is None:
@@ -261,8 +260,7 @@ def checked_rate(rate: Any) -> float | None:
 def checked_moves(names: Any, known: tuple[str, ...]) -> tuple[str, ...]:
     """``names`` as a tuple; ValueError where one is not ``known``."""
     if not isinstance(names, (tuple, list, set, frozenset)) or not all(name in known for name in names):
-        msg = f"label_moves must be a sequence of {', '.join(map(repr, known))}, got {names!r}"
-        raise ValueError(msg)
+        refuse_value(f"label_moves must be a sequence of {', '.join(map(repr, known))}", names)
     return tuple(name for name in known if name in names)
 
 

@@ -131,12 +131,7 @@ def unheard(progress: FitProgress) -> bool:  # noqa: ARG001
 
 
 def ascend(
-    problem: SearchProblem,
-    state: Any,
-    plan: Plan,
-    rng: np.random.Generator,
-    report: Report = unheard,
-    restart: int = 0,
+    problem: SearchProblem, state: Any, plan: Plan, rng: np.random.Generator, report: Report = unheard, restart: int = 0
 ) -> Ascent:
     """Climb from ``state`` until neither a sweep nor a move of ``plan`` gains; edits it, or a larger copy.
 

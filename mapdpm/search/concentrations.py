@@ -20,11 +20,7 @@ _SAME_CONCENTRATION = 1e-4
 
 
 def with_concentrations(
-    problem: SharingProblem,
-    found: Ascent,
-    hyperpriors: Sequence[GammaPrior | None],
-    search: SearchSettings,
-    plan: Plan,
+    problem: SharingProblem, found: Ascent, hyperpriors: Sequence[GammaPrior | None], search: SearchSettings, plan: Plan
 ) -> tuple[Any, Ascent]:
     """Turn by turn: concentrations at the mode of their posterior given the partition, and an ascent from there.
 

@@ -35,8 +35,7 @@ def best_of_all(problem: SearchProblem, found: Ascent) -> Ascent:
 
 def labels_of(partition: Labels) -> Labels:
     """The label of each point in a partition, given as the numbers of its clusters."""
-    labels: Labels = np.argmax(MEMBERS[partition, : len(partition)], axis=0)
-    return labels
+    return np.argmax(MEMBERS[partition, : len(partition)], axis=0)
 
 
 MEMBERS = (np.arange(2**MOST_POINTS)[:, None] >> np.arange(MOST_POINTS)) & 1
@@ -78,5 +77,4 @@ def log_marginals(problem: Any) -> Vector:
     rows = point_set(data).rows(points)
     repeated = problem.model._replace(data=rows, weights=None if weights is None else weights[points])
     problem.backend.statistics(repeated, state)
-    found: Vector = problem.backend.log_marginals(likelihood, state)
-    return found
+    return problem.backend.log_marginals(likelihood, state)

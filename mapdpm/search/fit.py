@@ -17,7 +17,15 @@ from mapdpm.search.chunks import frame_of, state_of
 from mapdpm.search.concentrations import with_concentrations
 from mapdpm.search.fit_in_passes import InThreads, climbed, has_passes, sample_of
 from mapdpm.search.moves.merge_split import Memory
-from mapdpm.search.observed import anchor_for, fitting, observed, present_points, taking_part, with_absent
+from mapdpm.search.observed import (
+    anchor_for,
+    fitting,
+    labels_of_start,
+    observed,
+    present_points,
+    taking_part,
+    with_absent,
+)
 from mapdpm.search.problem import Problem
 from mapdpm.search.runs import finished, remembering, searched
 from mapdpm.search.settings import Deadline, SearchSettings, reporter
@@ -98,7 +106,10 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
         return _fit_in_passes(settings, taken, positive, deadline, lambda labels: with_absent(labels, weights, present))
     seen = observed(settings.likelihood, taken, positive, settings.missing)
     backend = resolve(search.backend, seen.shifted)
-    start, order, data = _start_of(settings, present), None if structure is None else structure.order, seen.data
+    start, order, data = settings.init, None if structure is None else structure.order, seen.data
+    if not isinstance(start, str):
+        what = "clusters" if structure is None else structure.what
+        start = labels_of_start(start, present, f"max_{what}", settings.max_clusters)
     if order is not None:
         data = point_set(data).rows(order)
         start = start if isinstance(start, str) else in_order_of_appearance(start[order])
@@ -148,11 +159,7 @@ def _is_for_passes(settings: FitSettings, points: Any) -> bool:
 
 
 def _fit_in_passes(
-    settings: FitSettings,
-    points: Any,
-    weights: Weights,
-    deadline: Deadline,
-    with_others: Callable[[Labels], Labels],
+    settings: FitSettings, points: Any, weights: Weights, deadline: Deadline, with_others: Callable[[Labels], Labels]
 ) -> Fitted:
     """``fit`` in passes; ``with_others`` adds the labels of points that do not take part."""
     search, prior = settings.search, settings.prior
@@ -177,17 +184,3 @@ def _fit_in_passes(
         backend.name,
         warm,
     )
-
-
-def _start_of(settings: FitSettings, present: Labels | None) -> str | Labels:
-    """The start, with the labels 0..K-1 of the points that take part; ValueError for more clusters than allowed."""
-    init, most, structure = settings.init, settings.max_clusters, settings.structure
-    if isinstance(init, str):
-        return init
-    labels = in_order_of_appearance(init if present is None else init[present])
-    n_clusters = int(labels.max()) + 1
-    if most is not None and n_clusters > most:
-        what = "clusters" if structure is None else structure.what
-        msg = f"init has {n_clusters} {what}, more than max_{what}={most}; raise it or merge labels"
-        raise ValueError(msg)
-    return labels

@@ -11,7 +11,7 @@ from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty
 from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Model, Vector, Weights
 from mapdpm.search.dp_means import Limits, Passes, dp_means, farthest_first, means_of, objective_of
-from mapdpm.search.observed import anchor_of, present_points, taking_part, with_absent
+from mapdpm.search.observed import anchor_of, labels_of_start, present_points, taking_part, with_absent
 from mapdpm.search.problem import Problem
 from mapdpm.search.runs import Starts, best_of_runs, finished
 from mapdpm.search.settings import Deadline, SearchSettings, reporter
@@ -59,7 +59,10 @@ def fit_means(settings: MeansSettings, points: Points, weights: Weights) -> Fitt
     lam = _price_of(settings, data, positive)
     family = SquaredDistance(np.full(data.shape[1], lam))
     backend = resolve(search.backend, family)  # type: ignore[arg-type]  # no density: the search asks for less
-    passes = _published(data, positive, lam, settings._replace(init=_start_of(settings, present)), limits)
+    start = settings.init
+    if not isinstance(start, str):
+        start = labels_of_start(start, present, "n_clusters", settings.n_clusters)
+    passes = _published(data, positive, lam, settings._replace(init=start), limits)
     labels, objectives = passes.labels, passes.objectives
     n_sweeps, converged = len(objectives) - 1, passes.converged and not (search.moves and passes.stopped)
     if search.moves and not passes.stopped:
@@ -99,18 +102,6 @@ def _published(data: Points, weights: Weights, lam: float, settings: MeansSettin
             labels[order] = found.labels
             best = found._replace(labels=labels)
     return best
-
-
-def _start_of(settings: MeansSettings, present: Labels | None) -> str | Labels:
-    """The start, with the labels 0..K-1 of the points that take part; ValueError for more clusters than allowed."""
-    init, most = settings.init, settings.n_clusters
-    if isinstance(init, str):
-        return init
-    labels = in_order_of_appearance(init if present is None else init[present])
-    if most is not None and labels.max() >= most:
-        msg = f"init has {labels.max() + 1} clusters, more than n_clusters={most}; raise it or merge labels"
-        raise ValueError(msg)
-    return labels
 
 
 def _price_of(settings: MeansSettings, data: Points, weights: Weights) -> float:

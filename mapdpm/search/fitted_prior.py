@@ -81,13 +81,7 @@ def fitted_prior(family: Any, points: Any, weights: Weights, settings: FitSettin
     deadline = Deadline(None if limit is None else _SHARE_OF_TIME * limit)
     n_sweeps = settings.search.max_sweeps or _SWEEPS
     search = settings.search._replace(
-        moves=(Merge, Split),
-        n_restarts=1,
-        max_sweeps=n_sweeps,
-        n_jobs=1,
-        random_state=None,
-        verbose=0,
-        callback=None,
+        moves=(Merge, Split), n_restarts=1, max_sweeps=n_sweeps, n_jobs=1, random_state=None, verbose=0, callback=None
     )
     init = "single" if isinstance(settings.init, str) and settings.init == "single" else "sequential"
     settings = settings._replace(init=init, search=search, structure=None)

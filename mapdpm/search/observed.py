@@ -10,6 +10,7 @@ from mapdpm.data import point_set
 from mapdpm.likelihoods import NormalGamma
 from mapdpm.likelihoods._skipping import skipping
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector, Weights
+from mapdpm.validation import in_order_of_appearance
 
 _ANCHOR_SAMPLE = 1023
 
@@ -54,6 +55,17 @@ def check_likelihood(likelihood: Any, weighted: bool) -> None:
     if weighted and not hasattr(likelihood, "log_predictive_weighted"):
         msg = f"{type(likelihood).__name__} takes no sample_weight"
         raise ValueError(msg)
+
+
+def labels_of_start(init: Labels, present: Labels | None, name: str, most: int | None) -> Labels:
+    """The labels 0..K-1 of the points that take part; ValueError for more than ``most``, parameter ``name``."""
+    labels = in_order_of_appearance(init if present is None else init[present])
+    n_clusters = int(labels.max()) + 1
+    if most is not None and n_clusters > most:
+        what = name.partition("_")[2]
+        msg = f"init has {n_clusters} {what}, more than {name}={most}; raise it or merge labels"
+        raise ValueError(msg)
+    return labels
 
 
 def less_anchor(likelihood: Any, anchor: Vector) -> Any:

@@ -164,8 +164,7 @@ class Problem(NamedTuple):
         """log p(z) of all partitions of the points, as ``exhaustive.partitions`` lists them."""
         weights = self.model.weights
         shapes, shape_of = shapes_of((1.0,) * self.n_points if weights is None else tuple(weights.tolist()))
-        log_priors: Vector = np.array([self.prior.log_partition(shape[shape > 0]) for shape in shapes])
-        return log_priors[shape_of]
+        return np.array([self.prior.log_partition(shape[shape > 0]) for shape in shapes])[shape_of]
 
     def part(self, points: Labels, n_others: int) -> Problem:
         """The problem of how ``points`` are clustered, while ``n_others`` clusters hold all other points.

@@ -15,7 +15,7 @@ from mapdpm.protocol import Labels
 from mapdpm.rng import seeded
 from mapdpm.search.ascent import FitProgress, MakeMove, Plan, Report, unheard
 from mapdpm.search.moves.catalogue import MOVES
-from mapdpm.validation import check_callable, check_count, check_number, check_start
+from mapdpm.validation import check_callable, check_count, check_number, check_start, refuse_value
 
 _SEED = 0
 _LEAST_TIME = 1e-6  # seconds; a limit is > 0
@@ -77,8 +77,7 @@ def check_search(model: SearchParameters) -> SearchSettings:
     n_jobs = 1 if model.n_jobs is None else check_count("n_jobs", model.n_jobs)
     limit = model.time_limit
     if limit is not None and not check_number("time_limit", limit) > 0.0:
-        msg = f"time_limit must be > 0 seconds, or None for no limit, got {limit!r}"
-        raise ValueError(msg)
+        refuse_value("time_limit must be > 0 seconds, or None for no limit", limit)
     check_callable("callback", model.callback)
     if not isinstance(model.verbose, (bool, np.bool_)):
         check_count("verbose", model.verbose, 0)
@@ -129,11 +128,9 @@ def reporter(settings: SearchSettings) -> Report:
 def _moves_of(moves: Any, known: tuple[str, ...]) -> tuple[MakeMove, ...]:
     shown = ", ".join(map(repr, known))
     if isinstance(moves, str) or not isinstance(moves, (tuple, list)):
-        msg = f"moves must be a tuple of names among {shown}, got {moves!r}"
-        raise ValueError(msg)
+        refuse_value(f"moves must be a tuple of names among {shown}", moves)
     catalogue = MOVES[known]
     for name in moves:
         if not isinstance(name, str) or name not in catalogue:
-            msg = f"moves must be names among {shown}, got {name!r}"
-            raise ValueError(msg)
+            refuse_value(f"moves must be names among {shown}", name)
     return tuple(catalogue[name] for name in moves)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mapdpm.protocol import Labels
 from mapdpm.rng import seeded
-from mapdpm.validation import check_count, check_one_a_point
+from mapdpm.validation import check_count, check_one_a_point, refuse_value
 
 _LEAST = 2
 
@@ -80,8 +80,7 @@ def _checked(pairs: Iterable[Any], n_points: int) -> list[Fold]:
     for number, pair in enumerate(pairs):
         parts = tuple(pair) if isinstance(pair, Iterable) else ()
         if len(parts) != _LEAST:
-            msg = f"folds must be a number, a splitter, or pairs (train, test) of row numbers, got {pair!r}"
-            raise ValueError(msg)
+            refuse_value("folds must be a number, a splitter, or pairs (train, test) of row numbers", pair)
         train, test = parts
         what = f"part of fold {number}"
         found.append(Fold(_rows(train, n_points, f"training {what}"), _rows(test, n_points, f"test {what}")))
@@ -96,8 +95,7 @@ def _rows(rows: Any, n_points: int, what: str) -> Labels:
     if array.dtype == bool and array.shape == (n_points,):
         array = np.flatnonzero(array)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        msg = f"the {what} must be row numbers, got {rows!r}"
-        raise ValueError(msg)
+        refuse_value(f"the {what} must be row numbers", rows)
     if not array.size:
         msg = f"the {what} is empty"
         raise ValueError(msg)

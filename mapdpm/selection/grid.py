@@ -11,7 +11,7 @@ from mapdpm.likelihoods import FAMILIES, NormalGamma
 from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.partition_priors import partition_prior
 from mapdpm.search.widths import family_to_fit
-from mapdpm.validation import check_number, check_positive
+from mapdpm.validation import check_number, check_positive, refuse_value
 
 ALPHAS = tuple(np.geomspace(0.1, 30.0, 10).tolist())
 """The default grid."""
@@ -32,8 +32,7 @@ def default_alphas(method: str) -> tuple[float, ...]:
 def settings_of(alphas: Any, names: frozenset[str], least: int) -> list[Setting]:
     """The grid ``alphas`` as dicts: a number > 0 is an alpha; keys of a dict are in ``names``, or of a likelihood."""
     if isinstance(alphas, (str, bytes, Mapping)) or not isinstance(alphas, Iterable):
-        msg = f"alphas must be a sequence of numbers > 0, or of dicts of parameters, got {alphas!r}"
-        raise ValueError(msg)
+        refuse_value("alphas must be a sequence of numbers > 0, or of dicts of parameters", alphas)
     grid = [
         dict(each) if isinstance(each, Mapping) else {"alpha": check_positive("each of alphas", each)}
         for each in alphas

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from mapdpm.special import log_cycle
 from mapdpm.stream.c_options import modules
 from mapdpm.stream.points import MICROSECONDS, microseconds
-from mapdpm.validation import check_count, check_number
+from mapdpm.validation import check_count, check_number, check_positive, refuse_value
 
 _DAY = 86_400.0
 _MOST_EVENTS = 100
@@ -81,15 +81,15 @@ class Alarm:
     """
 
     def __init__(self, level: float = 1e-5, hold: float = 100, debounce: int = 1) -> None:
-        self.level = _between("level", level, 0.0, 1.0)
+        self.level = check_number("level", level)
+        if not 0.0 < self.level < 1.0:
+            refuse_value("level must be > 0 and < 1", level)
         self.hold = check_number("hold", hold)
         if not 0.0 <= self.hold <= _MOST_HOLD:
-            msg = f"hold must be from 0 to {_MOST_HOLD:g} points or seconds, got {hold!r}"
-            raise ValueError(msg)
+            refuse_value(f"hold must be from 0 to {_MOST_HOLD:g} points or seconds", hold)
         self.debounce = check_count("debounce", debounce)
         if self.debounce >= 2**32:
-            msg = f"debounce must be less than 2**32, got {debounce!r}"
-            raise ValueError(msg)
+            refuse_value("debounce must be less than 2**32", debounce)
         self._lib, ffi = modules("float64")
         self._alarm = ffi.new("mapdpm_alarm *")
         self._lib.mapdpm_alarm_init(self._alarm, self.level, 0, self.debounce)
@@ -118,8 +118,7 @@ class Alarm:
         """
         value = float(surprise)
         if not (math.isnan(value) or 0.0 <= value <= 1.0):
-            msg = f"surprise must be a probability, or nan, got {surprise!r}"
-            raise ValueError(msg)
+            refuse_value("surprise must be a probability, or nan", surprise)
         at = self._checked_time(t)
         self.number += 1
         if math.isnan(value):
@@ -147,7 +146,7 @@ class Alarm:
         Exact for independent surprises, in the long run. Where the points have had times, ``hold`` is in seconds, and
         points are taken as evenly spaced.
         """
-        points = _positive("rate", rate)
+        points = check_positive("rate", rate)
         return points * math.exp(-log_cycle(math.log(self.level), self._hold_in_points(points), self.debounce))
 
     @classmethod
@@ -163,15 +162,14 @@ class Alarm:
         (0.02283, 1.0)
         """
         made = cls(0.5, hold, debounce)
-        wanted = math.log(_positive("rate", rate)) - math.log(_positive("per_day", per_day))
+        wanted = math.log(check_positive("rate", rate)) - math.log(check_positive("per_day", per_day))
         held = math.floor(made.hold)
         low = _LOG_LEAST
         peak = _shortest_cycle(held, made.debounce)
         if log_cycle(peak, held, made.debounce) > wanted:
             most = rate * math.exp(-log_cycle(peak, held, made.debounce))
             how = f"rate={rate!r}, hold={hold!r}, debounce={debounce!r}"
-            msg = f"per_day must be at most {most:.6g} with {how}, got {per_day!r}"
-            raise ValueError(msg)
+            refuse_value(f"per_day must be at most {most:.6g} with {how}", per_day)
         high = peak
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
@@ -289,19 +287,3 @@ def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not -_LARGEST <= value <= _LARGEST:
         raise TypeError(value)
     return value
-
-
-def _between(name: str, value: Any, low: float, high: float) -> float:
-    number = check_number(name, value)
-    if not low < number < high:
-        msg = f"{name} must be > {low:g} and < {high:g}, got {value!r}"
-        raise ValueError(msg)
-    return number
-
-
-def _positive(name: str, value: Any) -> float:
-    number = check_number(name, value)
-    if not 0.0 < number < math.inf:
-        msg = f"{name} must be a number > 0, got {value!r}"
-        raise ValueError(msg)
-    return number

@@ -9,7 +9,7 @@ import numpy as np
 
 from mapdpm.likelihoods import STREAM_FAMILIES
 from mapdpm.names import AUTO
-from mapdpm.validation import check_choice, check_count, check_number
+from mapdpm.validation import check_choice, check_count, check_number, refuse_value
 
 LEAST_NUMBER = 1e-9
 """The least alpha, gamma and half-life. OnlineMAPDPM takes the log of a smaller alpha."""
@@ -68,24 +68,21 @@ def _positive(name: str, value: Any) -> float:
     number = check_number(name, value)
     if not LEAST_NUMBER <= number <= LARGEST_NUMBER:
         rule = "> 0" if number <= 0.0 else f"between {LEAST_NUMBER:g} and {LARGEST_NUMBER:g}"
-        msg = f"{name} must be {rule}, got {value!r}"
-        raise ValueError(msg)
+        refuse_value(f"{name} must be {rule}", value)
     return number
 
 
 def _not_negative(name: str, value: Any) -> float:
     number = check_number(name, value)
     if not 0.0 <= number <= LARGEST_NUMBER:
-        msg = f"{name} must be from 0 to {LARGEST_NUMBER:g}, got {value!r}"
-        raise ValueError(msg)
+        refuse_value(f"{name} must be from 0 to {LARGEST_NUMBER:g}", value)
     return number
 
 
 def _share(name: str, value: Any) -> float:
     number = check_number(name, value)
     if not 0.0 <= number < 1.0:
-        msg = f"{name} must be a share of all points, at least 0 and less than 1, got {value!r}"
-        raise ValueError(msg)
+        refuse_value(f"{name} must be a share of all points, at least 0 and less than 1", value)
     return number
 
 
@@ -93,18 +90,15 @@ def _grid(name: str, value: Any) -> Any:
     try:
         grid = np.array(value, dtype=np.float64, ndmin=1)
     except (TypeError, ValueError):
-        msg = f"{name} must be numbers > 0, got {value!r}"
-        raise ValueError(msg) from None
+        refuse_value(f"{name} must be numbers > 0", value)
     if grid.ndim != 1 or not 1 <= len(grid) <= _MOST_ALPHAS or not np.all((grid > 0.0) & np.isfinite(grid)):
-        msg = f"{name} must be one or more numbers > 0, got {value!r}"
-        raise ValueError(msg)
+        refuse_value(f"{name} must be one or more numbers > 0", value)
     return grid
 
 
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
-        msg = f"{name} must be True or False, got {value!r}"
-        raise ValueError(msg)
+        refuse_value(f"{name} must be True or False", value)
     return bool(value)
 
 
@@ -147,8 +141,7 @@ def at_least(least: float, unit: str) -> Kind:
     def check(name: str, value: Any) -> float:
         number = check_number(name, value)
         if not number >= least:
-            msg = f"{name} must be >= {least:g} {unit}, got {value!r}"
-            raise ValueError(msg)
+            refuse_value(f"{name} must be >= {least:g} {unit}", value)
         return number
 
     return Kind(f"float >= {least:g}", check)

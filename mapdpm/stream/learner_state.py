@@ -13,7 +13,7 @@ from mapdpm.compat import scikit_learn
 from mapdpm.data.frames import Names, check_names, column_names
 from mapdpm.estimators.base import Parameters
 from mapdpm.files import container, disk
-from mapdpm.files.errors import ModelFileError
+from mapdpm.files.errors import ModelFileError, refuse_damaged
 from mapdpm.files.extras import checked_names
 from mapdpm.names import AUTO
 from mapdpm.protocol import Labels, Matrix, Vector
@@ -25,7 +25,7 @@ from mapdpm.stream.lock import Lock, exclusive
 from mapdpm.stream.points import MICROSECONDS, check_point, microseconds
 from mapdpm.stream.records import Clusters, Event
 from mapdpm.stream.settings import SharedSettings, checked_settings, settings_of
-from mapdpm.validation import caller_level, check_choice, check_count, check_points
+from mapdpm.validation import caller_level, check_choice, check_count, check_points, refuse_value
 
 _TIMES = 2  # the clock of a learner whose points have times, in mapdpm_learner.h
 
@@ -161,8 +161,7 @@ class LearnerState(Parameters, SharedSettings):
         dtype, extras = container.check_stream(data, cls._kind)
         learner, problem = Learner.read(dtype, data)
         if learner is None:
-            msg = f"the model file is damaged: {problem}"
-            raise ModelFileError(msg)
+            refuse_damaged(problem)
         try:
             settings = learner.settings()
             model: Self = cls._of_settings(settings)
@@ -172,8 +171,7 @@ class LearnerState(Parameters, SharedSettings):
         except ModelFileError:
             raise
         except (TypeError, ValueError) as error:
-            msg = f"the model file is damaged: {error}"
-            raise ModelFileError(msg) from None
+            refuse_damaged(error)
         return model
 
     @classmethod
@@ -291,8 +289,7 @@ class LearnerState(Parameters, SharedSettings):
             learner = self._learner or self._start(x)
             return ask(learner, learner.point(x), *at)
         except (TypeError, OverflowError):
-            msg = f"x must be a sequence of {check_point(x)} numbers, got {x!r}"
-            raise ValueError(msg) from None
+            refuse_value(f"x must be a sequence of {check_point(x)} numbers", x)
 
     def _not_ready(self) -> Exception:
         msg = (

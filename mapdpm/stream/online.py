@@ -25,7 +25,7 @@ from mapdpm.stream.points import microseconds_of_many
 from mapdpm.stream.pointwise import PointwiseLearner
 from mapdpm.stream.records import Assessment
 from mapdpm.stream.settings import ClusterSettings
-from mapdpm.validation import check_choice, check_count, check_number
+from mapdpm.validation import check_choice, check_count, check_number, refuse_value
 
 # The DP-means limit: the variance within clusters, in units of lambda, and the variance of the prior of the means, in
 # units of that one. They differ as much as the real type allows.
@@ -117,13 +117,7 @@ class OnlineMAPDPM(PointwiseLearner, ClusterSettings):
         )
 
     @classmethod
-    def from_model(
-        cls,
-        model: MAPDPM,
-        *,
-        max_clusters: int | None = None,
-        **settings: Any,
-    ) -> OnlineMAPDPM:
+    def from_model(cls, model: MAPDPM, *, max_clusters: int | None = None, **settings: Any) -> OnlineMAPDPM:
         """A learner that goes on where a fit has ended: its clusters, prior, alpha and names; ``model`` is unchanged.
 
         Clusters go by their statistics: weight n_k, mean and M2 of each feature. Ids are the labels 0..K-1, and
@@ -262,8 +256,7 @@ def _dp_means_settings(lam: float, centre: Any, n_features: int | None, dtype: s
     """The settings at the DP-means limit: docs/maths.md, section 10."""
     number = check_number("lam", lam)
     if not number > 0.0:
-        msg = f"lam must be > 0, in squared data units, got {lam!r}"
-        raise ValueError(msg)
+        refuse_value("lam must be > 0, in squared data units", lam)
     check_choice("dtype", dtype, DTYPES)
     middle = np.atleast_1d(np.asarray(centre, dtype=np.float64))
     if n_features is None and np.ndim(centre) == 0:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm.validation import check_number
+from mapdpm.validation import check_number, refuse_value
 
 MICROSECONDS = 1e6
 """In a second."""
@@ -38,8 +38,7 @@ def microseconds_of_many(t: Any, n: int) -> NDArray[np.int64] | None:
     try:
         times = np.asarray(t, dtype=np.float64)
     except (TypeError, ValueError):
-        msg = f"t must be numbers, in seconds, got {t!r}"
-        raise ValueError(msg) from None
+        refuse_value("t must be numbers, in seconds", t)
     if times.shape != (n,):
         msg = f"t must have one entry a point, shape ({n},), got shape {times.shape}"
         raise ValueError(msg)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.files import container
-from mapdpm.files.errors import ModelFileError
+from mapdpm.files.errors import ModelFileError, refuse_damaged
 from mapdpm.protocol import Labels, Vector
 from mapdpm.stream.c_bank import Bank
 from mapdpm.stream.c_learner import Learner
@@ -174,13 +174,11 @@ class OnlineAlphaSelector(BankSettings, OnlineMAPDPM):
         except ModelFileError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            msg = f"the model file is damaged: its bank of alphas cannot be read ({type(error).__name__})"
-            raise ModelFileError(msg) from None
+            refuse_damaged(f"its bank of alphas cannot be read ({type(error).__name__})")
         with np.errstate(over="ignore"):
             finite = np.all(np.isfinite(scores.astype(model.dtype)))
         if problem or not finite:
-            msg = f"the model file is damaged: its bank of alphas, {problem or 'a score that is not finite'}"
-            raise ModelFileError(msg)
+            refuse_damaged(f"its bank of alphas, {problem or 'a score that is not finite'}")
         model._switches.extend(switches)
         names = getattr(alone, "feature_names_in_", None)
         if names is not None:

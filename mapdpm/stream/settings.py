@@ -48,9 +48,7 @@ def setting(default: Any, kind: kinds.Kind, meaning: str, **more: Any) -> Any:
 @dataclass(kw_only=True, eq=False, repr=False)
 class _Grid:
     alphas: Any = field(
-        default=None,
-        kw_only=False,
-        metadata=row(kinds.GRID.or_none(), "The grid; None is 1e-3, 1e-2, ... 100.", c=""),
+        default=None, kw_only=False, metadata=row(kinds.GRID.or_none(), "The grid; None is 1e-3, 1e-2, ... 100.", c="")
     )
 
 
@@ -211,10 +209,7 @@ class StateSettings(SharedSettings, _Shares):
         default=16,
         kw_only=False,
         metadata=row(
-            kinds.SIZE,
-            "Number of slots for states.",
-            c="max_clusters",
-            option=("K", "number of slots for states"),
+            kinds.SIZE, "Number of slots for states.", c="max_clusters", option=("K", "number of slots for states")
         ),
     )
     kappa: float = setting(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mapdpm.files import container
-from mapdpm.files.errors import ModelFileError
+from mapdpm.files.errors import ModelFileError, refuse_damaged
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.c_options import DTYPES, Settings, modules
 
@@ -81,8 +81,7 @@ def read(data: bytes) -> tuple[Learner, Settings]:
     options, file = ffi.new("mapdpm_options *"), ffi.from_buffer("unsigned char[]", data)
     error = lib.mapdpm_summary_options(file, len(data), options, ffi.NULL)
     if error:
-        why = ffi.string(lib.mapdpm_error_name(error)).decode()
-        raise _damaged(why)
+        refuse_damaged(ffi.string(lib.mapdpm_error_name(error)).decode())
     parameters = ffi.new("mapdpm_real[]", lib.mapdpm_n_parameters(options.family, options.n_features))
     lib.mapdpm_summary_options(file, len(data), options, parameters)
     n, options.parameters = container.n_clusters(data), parameters
@@ -90,14 +89,13 @@ def read(data: bytes) -> tuple[Learner, Settings]:
     options.max_clusters, options.max_groups = max(n, 1), min(max_groups, 1)
     learner = Learner(dtype, lib.mapdpm_stream_bytes(options))
     if lib.mapdpm_init(learner.stream, learner.nbytes, options):
-        why = "its settings are invalid"
-        raise _damaged(why)
+        refuse_damaged("its settings are invalid")
     try:
         _take(learner, "mapdpm_pool_summary", data)
         settings = learner.settings()  # the limits of priors are Python's
         return learner, settings | {"max_clusters": max_clusters, "max_groups": max_groups}
     except ValueError as problem:
-        raise _damaged(str(problem)) from None
+        refuse_damaged(problem)
 
 
 def converted(data: bytes, dtype: str) -> bytes:
@@ -106,7 +104,3 @@ def converted(data: bytes, dtype: str) -> bytes:
     if part.dtype.itemsize <= DTYPES[dtype].itemsize:
         return data
     return summary_of(part, dtype)
-
-
-def _damaged(what: str) -> ModelFileError:
-    return ModelFileError(f"the model file is damaged: {what}")

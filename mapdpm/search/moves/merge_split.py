@@ -169,7 +169,7 @@ class Split:
         before = objective.log_joint(prior, whole, problem.backend.log_marginals(problem.model.likelihood, whole))
         best, all_points = Halves(None, -np.inf, before), None
         for attempt in range(TRIES):
-            sample = point_set(problem.model.data).sample(points, SAMPLE, self.rng)
+            sample = sample_of(points, self.rng)
             found = Sought(problem.part(sample, others)).best_halves(AT_FIRST if attempt == 0 else LATER, self.rng)
             if found.state is None:
                 continue
@@ -182,6 +182,11 @@ class Split:
                 if is_gain(best.gain, before):
                     return best
         return best
+
+
+def sample_of(points: Labels, rng: np.random.Generator) -> Labels:
+    """``SAMPLE`` of the points, at random and in order."""
+    return np.sort(rng.choice(points, SAMPLE, replace=False))
 
 
 def _gain(halves: Halves) -> float:

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.data import point_set
 from mapdpm.objective import is_gain
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.protocol import Labels
-from mapdpm.search.moves.merge_split import AT_FIRST, LATER, SAMPLE, TRIES, Memory, Sought, extended
+from mapdpm.search.moves.merge_split import AT_FIRST, LATER, SAMPLE, TRIES, Memory, Sought, extended, sample_of
 from mapdpm.search.sharing import SharingState
 from mapdpm.state import ClusterState
 
@@ -138,7 +137,7 @@ class Split(SharingMove, abc.ABC):
         sought = None
         for attempt in range(TRIES):
             if large or sought is None:
-                sample = point_set(flat.model.data).sample(points, SAMPLE, self.rng) if large else points
+                sample = sample_of(points, self.rng) if large else points
                 sought = Sought(flat.part(sample, others) if large else all_points)
             found = sought.best_halves(AT_FIRST if attempt == 0 else LATER, self.rng).state
             if found is not None:
