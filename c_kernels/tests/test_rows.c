@@ -73,7 +73,7 @@ static void own_scores(int32_t family, const double *of_family, double outlier)
     const mapdpm_clusters z = {CAPACITY, labels, counts, rows, NULL};
     void *const workspace = malloc(mapdpm_workspace_bytes(family, D, CAPACITY));
     uint64_t seed = 7;
-    score_table table;
+    static score_table table;
     int64_t i, open = 0;
 
     for (i = 0; i < N; i++)

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from mapdpm.cli import options
+from mapdpm.cli import options, usage
 from mapdpm.cli.stderr import report
 
 _INTERRUPTED = 128 + signal.SIGINT
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if stops:  # a module turned the interruption of its import into another error
             return stops[0]
         report(f"error: {_one_line(error)}")
-        return 2 if isinstance(error, options.UsageError) else 1
+        return 2 if isinstance(error, usage.UsageError) else 1
     except KeyboardInterrupt:
         return _INTERRUPTED
     return 0

@@ -10,9 +10,9 @@ from typing import Any
 from mapdpm.cli.checkpoint import ALARM, ANOTHER, Saved
 from mapdpm.cli.feed import Signals, Source
 from mapdpm.cli.mqtt import Subscription
-from mapdpm.cli.options import UsageError, refuse, refuse_argument
 from mapdpm.cli.results import STDOUT
 from mapdpm.cli.sinks import Printed, Publication, Reported, Sink, Written
+from mapdpm.cli.usage import UsageError, refuse, refuse_argument
 from mapdpm.files.errors import refuse_damaged
 from mapdpm.stream.alarm import Alarm
 

@@ -12,8 +12,8 @@ import stat
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mapdpm.cli.options import UsageError, refuse_argument
 from mapdpm.cli.stderr import report
+from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.cli.values import PASSWORD, Address
 from mapdpm.files import disk
 

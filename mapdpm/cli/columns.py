@@ -8,8 +8,8 @@ import re
 import warnings
 from collections.abc import Sequence
 
-from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import Choice, Columns, counted, every, is_text
+from mapdpm.cli.usage import UsageError
 
 _SHOWN = 10
 _RANGE = re.compile(r"(\d{1,9})(-?)(\d{0,9})")

@@ -17,9 +17,9 @@ from mapdpm.cli import demo, results, stderr, stdout, tables, tuning
 from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import beside_groups, chosen, warned
 from mapdpm.cli.models import PRIOR_FAMILIES, check_convertible, model_and_table, model_of
-from mapdpm.cli.options import UsageError, refuse_argument
 from mapdpm.cli.progress import ProgressLine
 from mapdpm.cli.tables import Table
+from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.files.c_export import as_stream, c_files
 from mapdpm.files.disk import write_file
 from mapdpm.files.errors import ModelFileError

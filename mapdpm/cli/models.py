@@ -8,8 +8,8 @@ from typing import Any
 from mapdpm import MAPDPM, HDPMixture, NormalGamma, NormalKnownVariance, OnlineHDPHMM, OnlineMAPDPM, load
 from mapdpm.cli import tables
 from mapdpm.cli.columns import beside_groups, chosen, model_columns
-from mapdpm.cli.options import UsageError, refuse_argument
 from mapdpm.cli.tables import Table, counted, name_of
+from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.files.errors import ModelFileError
 from mapdpm.names import HDP_MOVES, MOVES
 

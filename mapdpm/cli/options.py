@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,23 +20,6 @@ LIKELIHOODS = ("normal-gamma", "normal-known-variance")
 FORMATS = ("csv", "jsonl")
 _NUMBERS = {kinds.POSITIVE.check: values.positive, kinds.NOT_NEGATIVE.check: values.not_negative}
 _ABOUT = "Clustering when nobody knows the number of clusters. `mapdpm COMMAND --help` has the options of a command."
-
-
-class UsageError(ValueError):
-    """A wrong use of the command line: exit code 2."""
-
-
-def refuse(wrongs: Iterable[tuple[Any, str]]) -> None:
-    """UsageError with the first text, of an argument, that is beside something true."""
-    for wrong, text in wrongs:
-        if wrong:
-            refuse_argument(text)
-
-
-def refuse_argument(text: str) -> NoReturn:
-    """UsageError for an argument; ``text`` names it, and says what is wrong."""
-    msg = f"argument {text}"
-    raise UsageError(msg) from None
 
 
 class _Parser(argparse.ArgumentParser):

@@ -18,13 +18,13 @@ from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.columns import chosen, listed, place_of, warned
 from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source, refuse_input
 from mapdpm.cli.fields import Fields
-from mapdpm.cli.options import UsageError
 from mapdpm.cli.results import STDOUT
 from mapdpm.cli.sinks import Printed, Publication, Sink, Written
 from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
 from mapdpm.cli.stream_features import StreamFeatures
 from mapdpm.cli.tables import STDIN, counted, is_text
+from mapdpm.cli.usage import UsageError
 from mapdpm.files.errors import ModelFileError, UnwritableError, refuse_damaged
 from mapdpm.stream import Event, OnlineHDPHMM, OnlineMAPDPM, StreamFullError
 

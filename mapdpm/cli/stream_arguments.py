@@ -8,8 +8,8 @@ from typing import Any
 from mapdpm import NormalGamma
 from mapdpm.cli.checkpoint import LEARNER, OTHERS, STATES, parameters_of
 from mapdpm.cli.models import PRIOR_FAMILIES
-from mapdpm.cli.options import UsageError, refuse, refuse_argument
 from mapdpm.cli.tables import STDIN
+from mapdpm.cli.usage import UsageError, refuse, refuse_argument
 from mapdpm.names import AUTO
 from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM
 from mapdpm.stream.settings import on_command_line

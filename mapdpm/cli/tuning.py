@@ -10,8 +10,8 @@ import numpy as np
 
 from mapdpm import NormalGamma
 from mapdpm.cli import results
-from mapdpm.cli.options import refuse_argument
 from mapdpm.cli.tables import Table
+from mapdpm.cli.usage import refuse_argument
 from mapdpm.selection import Selection
 from mapdpm.selection.grid import Setting, changed_likelihood, default_alphas, split_setting
 
