@@ -16,10 +16,14 @@ from mapdpm.validation import check_count, check_number, check_points, check_wei
 
 
 @dataclass(eq=False, repr=False)
-class _Parameters(SearchParameters):
+class _Model:
     lam: float | None = None
     _: KW_ONLY
     n_clusters: int | None = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Parameters(SearchParameters, _Model):  # the fields of the last base come first
     init: Any = "single"
 
     _starts_known: ClassVar[tuple[str, ...]] = ("single",)

@@ -32,7 +32,7 @@ from mapdpm.validation import check_count, check_weights
 
 
 @dataclass(eq=False, repr=False)
-class _Parameters(SearchParameters):
+class _Model:
     alpha: float = 1.0
     _: KW_ONLY
     likelihood: Any = AUTO
@@ -40,6 +40,9 @@ class _Parameters(SearchParameters):
     max_clusters: int | None = None
     missing: str = "error"
 
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Parameters(SearchParameters, _Model):  # the fields of the last base come first
     _starts_known: ClassVar[tuple[str, ...]] = STARTS
 
 

@@ -31,15 +31,19 @@ from mapdpm.validation import check_count
 
 
 @dataclass(eq=False, repr=False)
-class _Parameters(SearchParameters):
+class _Model:
     alpha: Any = 1.0
     gamma: float = 1.0
     _: KW_ONLY
     likelihood: Any = None
     alpha_prior: Any = None
     gamma_prior: GammaPrior | None = None
-    init: Any = None
     max_clusters: int | None = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Parameters(SearchParameters, _Model):  # the fields of the last base come first
+    init: Any = None
     moves: tuple[str, ...] = HDP_MOVES
 
     _moves_known: ClassVar[tuple[str, ...]] = HDP_MOVES

@@ -27,7 +27,7 @@ from mapdpm.validation import check_count
 
 
 @dataclass(eq=False, repr=False)
-class _Parameters(SearchParameters):
+class _Model:
     alpha: float = 1.0
     gamma: float = 1.0
     kappa: float = 0.0
@@ -35,8 +35,12 @@ class _Parameters(SearchParameters):
     likelihood: Any = None
     alpha_prior: GammaPrior | None = None
     gamma_prior: GammaPrior | None = None
-    init: Any = None
     max_states: int | None = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Parameters(SearchParameters, _Model):  # the fields of the last base come first
+    init: Any = None
     moves: tuple[str, ...] = HMM_MOVES
 
     _moves_known: ClassVar[tuple[str, ...]] = HMM_MOVES
