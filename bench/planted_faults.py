@@ -38,16 +38,14 @@ class Fault(NamedTuple):
 
 
 PYTHON = (
-    Fault("backends", "if free < 0 and may_grow:", "if free < 0:", "backends/test_functions.py search/test_search.py"),
+    Fault("backends", "anew) - before, before", "anew) + before, before", "backends/test_parts.py"),
     Fault("cli", '"\\n".join([",".join(names), *(', '"\\n".join([*(', "cli/test_commands.py"),
     Fault("compat", "math.isnan(score) else -score", "math.isnan(score) else score", "compat/test_river.py"),
     Fault("dask", "sample = raw._replace(points=frame.shifted(raw.points))", "sample = raw", "dask/test_dask.py"),
     Fault("data", "np.subtract(self.array, anchor, out=", "np.add(self.array, anchor, out=", "estimators"),
     Fault("diagnostics", "int(first * n), int(last * n)", "int(last * n), int(first * n)", "diagnostics"),
     Fault("documents", "words / words.sum(axis=1, keepdims=True)", "words / words.sum()", "documents"),
-    Fault(
-        "estimators", "return -float(nearest_centres(", "return float(nearest_centres(", "estimators/test_dp_means.py"
-    ),
+    Fault("estimators", "return -float(nearest_centres(", "return float(nearest_centres(", "estimators/test_base.py"),
     Fault("features", "for k in range(1, self.n + 1) for name", "for k in range(self.n) for name", "features"),
     Fault("files", "if top < 2 ** (b - 1))", "if top < 2**b)", "files/test_container.py"),
     Fault("likelihoods", "(log(c / self.c0) + n * LOG_2PI))", "log(c / self.c0))", "likelihoods/test_likelihoods.py"),

@@ -432,3 +432,13 @@ def test_labels_to_start_from():
         HDPMixture(likelihood=prior, init=first.labels_, max_clusters=1).fit(X, groups)
     with pytest.raises(ValueError, match="init must have one label a point"):
         HDPMixture(likelihood=prior, init=[0, 1]).fit(X, groups)
+
+
+def test_points_of_the_fit_are_predicted_into_their_clusters():
+    rng = np.random.default_rng(3)
+    X, groups = np.r_[rng.normal(0, 1, (40, 1)), rng.normal(30, 1, (40, 1))], np.arange(80) % 3
+    model = HDPMixture(likelihood=NormalGamma(15.0, 0.01, 2.0, 1.0)).fit(X, groups)
+    assert model.n_clusters_ == 2
+    for novelty in (False, True):
+        np.testing.assert_array_equal(model.predict(X, groups, novelty=novelty), model.labels_)
+    assert model.predict([[900.0]], [0], novelty=True).tolist() == [-1]
