@@ -175,12 +175,12 @@ clean:
 
 .venv/installed: .venv/bin/python $(KERNELS)
 	@echo 'compiling and installing mapdpm in .venv'
-	@MAPDPM_CLONES=double $(PIP) install --no-compile -e '.[plot]'
+	@$(PIP) install --no-compile -e '.[plot]'
 	@touch $@
 
 .venv/tested: .venv/bin/python $(KERNELS)
 	@echo 'compiling and installing mapdpm, and what its tests need, in .venv'
-	@MAPDPM_CLONES=double $(PIP) install --no-compile -e '.[test,lint]'
+	@$(PIP) install --no-compile -e '.[test,lint]'
 	@touch .venv/installed $@
 
 check-tools:

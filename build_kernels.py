@@ -123,14 +123,6 @@ def _files(ending: str) -> list[str]:
     return sorted(path.relative_to(_ROOT).as_posix() for path in found)
 
 
-def _without_clones(real: str) -> list[str]:
-    """Return the flag that leaves clones out, where MAPDPM_CLONES=double asks for those of the module for double alone.
-
-    make does for its tests: they take half of the time to compile, and the two modules have the same.
-    """
-    return ["-DMAPDPM_NO_CLONES"] if real == "float" and os.environ.get("MAPDPM_CLONES") == "double" else []
-
-
 def builder(module: str, real: str) -> FFI:
     """Return the cffi builder of the extension ``module`` whose ``mapdpm_real`` is the C type ``real``."""
     ffi = FFI()
@@ -148,7 +140,7 @@ def builder(module: str, real: str) -> FFI:
             ("MAPDPM_STATES", None),
             ("MAPDPM_SURPRISE", None),
         ],
-        extra_compile_args=[*_FLAGS, *_without_clones(real)],
+        extra_compile_args=_FLAGS,
         libraries=["m"] if os.name == "posix" else [],
         py_limited_api=True,
     )

@@ -36,7 +36,7 @@ class Problem(NamedTuple):
 
     @property
     def few(self) -> int:
-        """8."""
+        """``exhaustive.MOST_POINTS``."""
         return MOST_POINTS
 
     @property
@@ -46,7 +46,7 @@ class Problem(NamedTuple):
 
     @property
     def prior(self) -> Any:
-        """That of partitions."""
+        """The partition prior."""
         return self.model.prior
 
     # ---- states -----------------------------------------------------------------------------------------------------

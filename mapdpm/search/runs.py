@@ -135,8 +135,8 @@ def _moves_of(problem: SearchProblem, plan: Plan, start: Any, restart: int) -> t
 
     A search that merges and splits also makes detours, and clusters each neighbourhood anew once. Then one search for
     halves is enough. A run that starts from the best one does so many times, and one that starts after Gibbs sweeps
-    not at all: it was perturbed already. With many points the first run does not: sweeps
-    over six clusters are then much of a fit.
+    not at all: it was perturbed already. With many points the first run makes none of this: sweeps over six clusters
+    are then much of a fit.
     """
     many = restart == 0 and problem.n_points >= _MANY
     if not plan.moves or problem.flat is not problem or Regroup in plan.moves or many:

@@ -17,6 +17,9 @@ from mapdpm.search.ascent import FitProgress, MakeMove, Plan, Report, unheard
 from mapdpm.search.moves.catalogue import MOVES
 from mapdpm.validation import check_callable, check_count, check_number, check_start, refuse_value
 
+UNNAMED = ""
+"""The start of a problem whose starts have no names."""
+
 _SEED = 0
 _LEAST_TIME = 1e-6  # seconds; a limit is > 0
 
@@ -92,8 +95,9 @@ def check_search(model: SearchParameters) -> SearchSettings:
 
 
 def check_init(model: SearchParameters, n_points: int) -> str | Labels:
-    """The start of ``model``, its name or labels; None is the start that has none of several names."""
-    return "any" if model.init is None else check_start(model.init, n_points, model._starts_known)  # noqa: SLF001
+    """The start of ``model``: its name, or labels; None where its starts have no names."""
+    known = model._starts_known  # noqa: SLF001  (of the class above)
+    return UNNAMED if model.init is None and not known else check_start(model.init, n_points, known)
 
 
 class Deadline:

@@ -80,7 +80,7 @@ def test_a_fit_stays_within_its_budget(name):
 
 
 def test_a_fit_of_states_asks_c_once_a_pass():
-    """10,000 calls of Python, as many as it once took for the starts alone."""
+    """All rounds of a drawn start are one call of C, so that Python makes fewer than 10,000 calls."""
     assert sum(Profile(FITS["states"][0]).files.values()) <= 10_000
 
 
