@@ -1,4 +1,4 @@
-"""What `make test` costs from nothing: wall and CPU of each part, on a clean clone with cold caches.
+"""The cost of `make test` from nothing: wall and CPU of each part, on a clean clone with cold caches.
 
     python bench/test_budget.py [--rest] [--python PYTHON]
 

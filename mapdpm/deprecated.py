@@ -14,7 +14,7 @@ RENAMED = {
     "mapdpm.features": {"Chain": "Pipeline"},
     "mapdpm.samplers": {"DependentDP": "DependentDPGibbs"},
 }
-"""Of each package: what its names were, and what they are now."""
+"""For each package: its old names, and the names now."""
 
 
 def said(old: str, now: str) -> str:

@@ -22,6 +22,7 @@ NOT_BUILT = (
     "or work in another folder, where Python finds the installed mapdpm"
 )
 TWINS = {**FAMILY_NUMBERS, SquaredDistance: 3}
+_WRITTEN = frozenset({"labels", "counts", "rows", "table", "sizes", "weights"})  # fields whose arrays C edits
 _SKIPPING = 16  # MAPDPM_SKIPPING of mapdpm_batch.h
 _KINDS: dict[np.dtype[Any], str] = {
     np.dtype(np.int64): "int64_t[]",
@@ -149,7 +150,9 @@ class _Given:
         made = self._ffi.new(f"{kind} *")
         for name, value in fields.items():
             if value is not None:
-                converted = self(value)
+                is_array, written = isinstance(value, np.ndarray), name in _WRITTEN
+                view = self._ffi.from_buffer
+                converted = view(_KINDS[value.dtype], value, require_writable=written) if is_array else value
                 self._kept.append(converted)  # the structure does not keep it
                 setattr(made, name, converted)
         return made

@@ -44,7 +44,7 @@ OTHERS = {
 """Settings that are no parameters of a learner, with their defaults."""
 
 ANOTHER = "name another file for --state"
-"""What a user can do where a checkpoint does not fit."""
+"""The way out where a checkpoint does not fit, for messages."""
 
 _KEY, _FEATURES = "stream", "stream_features"
 _MOST = 1 << 63

@@ -152,7 +152,7 @@ class Estimator(Transforming, abc.ABC):
     labels_: Labels
     fit: Callable[..., Self]
     transform: Callable[..., Any]
-    """What each kind of estimator has, with arguments of its own."""
+    """Each kind of estimator has these, with arguments of its own."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """A class that also inherits from scikit-learn keeps our parameters and tags, in any order of its bases."""

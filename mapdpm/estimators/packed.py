@@ -1,4 +1,4 @@
-"""What a fit leaves in an estimator: attributes of all, and those of a mixture, which is pickled as a file's bytes."""
+"""Attributes that a fit sets: those of all estimators, and those of a mixture, which is pickled as a file's bytes."""
 
 from __future__ import annotations
 

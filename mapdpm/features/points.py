@@ -21,7 +21,7 @@ class Feature(Transformer):
     kind: ClassVar[int]
     """The kind of the step."""
     label: ClassVar[str]
-    """What follows the name of a column in that of its result."""
+    """The end of the name of a result, after the name of its column."""
     least: ClassVar[int] = 1
     most: ClassVar[int] = 2**20
     """The limits of the first parameter, a number of points."""

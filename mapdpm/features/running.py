@@ -1,4 +1,4 @@
-"""What every transformer does with points: one after the other, many at once, or as scikit-learn calls it."""
+"""The methods of all transformers that take points: one by one, many at once, or as scikit-learn calls them."""
 
 from __future__ import annotations
 

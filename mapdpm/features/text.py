@@ -11,7 +11,7 @@ _LONGEST = 10_000
 
 
 def read(text: str, kinds: Kinds, dtype: str | None) -> Any:
-    """What ``parse`` returns; ``kinds`` are the classes that the text may call."""
+    """The result of ``parse``; ``kinds`` are the classes that the text may call."""
     if not isinstance(text, str) or not text.strip() or len(text) > _LONGEST:
         shown = f"{len(text)} characters" if isinstance(text, str) and text.strip() else repr(text)
         msg = f"features must be a text such as \"Lag(2) | Seasonal('hour')\", got {shown}"

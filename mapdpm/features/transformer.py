@@ -101,7 +101,7 @@ def _plain(value: Any) -> Any:
 
 
 class _Parts(Transformer):
-    """What a chain and a union have in common: one parameter, whose entries are transformers of one real type."""
+    """The common base of pipelines and unions: one parameter, whose entries are transformers of one real type."""
 
     def __post_init__(self) -> None:
         name, parts = self._name_of_parts(), self.parts

@@ -74,7 +74,7 @@ class Sampler:
     takes: tuple[str, ...] = ()
     """Which of "groups", "sequences" and "times" the sampler knows."""
     together: ClassVar[Callable[[Iterable[Sampler]], Sampler]]
-    """What ``+`` makes. hybrid.py, which is made of samplers, enters it."""
+    """Makes the result of ``+``. hybrid.py, which is made of samplers, enters it."""
     draws_parameters: bool = False
     """Whether it needs draws of parameters: the verbs ``draw`` and ``log_likelihood``."""
 

@@ -23,7 +23,7 @@ Rounding can hide a gain. So can verbs of a likelihood that contradict each othe
 
 
 class SearchProblem(Protocol):
-    """What a search asks of a problem of points: each on its own, of groups, of sequences, of DP-means (decision 153).
+    """The questions of a search to a problem of points: each on its own, of groups, of sequences (decision 153).
 
     Its states have ``labels``, ``n_clusters``, ``clusters`` (a ``ClusterState``) and ``copy()``.
     """

@@ -37,7 +37,7 @@ MANY = 1 << 18  # decision 128
 
 
 class Structure(NamedTuple):
-    """What points have beside their values: groups, or an order in time."""
+    """Points that have more than values: groups, or an order in time."""
 
     problem_of: Callable[[Problem], Any]
     """The problem with shares, from that of the points each on its own, where they stand in ``order``."""
@@ -54,7 +54,7 @@ class FitSettings(NamedTuple):
 
     likelihood: Likelihood | None
     prior: PartitionPrior
-    """That of the points each on its own."""
+    """The prior of partitions of points each on its own."""
     max_clusters: int | None
     init: str | Labels
     search: SearchSettings

@@ -1,4 +1,4 @@
-"""What a search reads: the points that take part, shifted to lie near 0, and their family."""
+"""The points of a search: those that take part, shifted to lie near 0, and their family."""
 
 from __future__ import annotations
 

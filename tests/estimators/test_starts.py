@@ -1,4 +1,4 @@
-"""What a start and a number of runs mean is the same for all estimators that search."""
+"""Starts and numbers of runs mean the same for all estimators that search."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What numba keeps on disk is named after every file that a kernel is compiled of, and after few others."""
+"""Entries of numba's cache are named after every file that a kernel is compiled of, and after few others."""
 
 import ast
 import functools
