@@ -320,3 +320,11 @@ def test_concentrations_change_the_problem_alone():
     other = problem.with_numbers((0.5, 3.0))
     assert other.prior == Transitions(0.5, 3.0, 2.0)
     assert replace(other, prior=problem.prior) == problem
+
+
+def test_c_refuses_a_state_that_it_cannot_write():
+    problem = problem_of(machine(0, 20)[0], backend="c")
+    state = problem.from_labels(np.zeros(20, dtype=np.int64))
+    state.labels.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        problem.flat.swept(state.clusters)
