@@ -13,6 +13,8 @@ KERNELS := $(filter-out $(addprefix c_kernels/,checks/% firmware/% fuzz/% tests/
 
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 export MPLBACKEND := Agg
+# Empty: Python keeps what it compiles. Tests start hundreds of Pythons, and each would compile its packages anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 # A part that passed leaves a stamp, and runs again when a file that it reads has changed. c_kernels has its own stamps.
 STAMPS := build/stamps

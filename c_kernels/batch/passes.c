@@ -1,8 +1,7 @@
 /* Passes over a chunk of the points: labels by tangents of the log joint (docs/maths.md, section 25), the points that
  * would move one by one, and sums of statistics of chunks. The twin of mapdpm/backends/passes.py.
  */
-#include "scores/mapdpm_certain.h"
-#include "scores/mapdpm_setup.h"
+#include "scores/mapdpm_scores.h"
 
 /* Points whose scores are computed side by side. */
 enum { MD_LANES = 32 };

@@ -1,8 +1,7 @@
 /* Points against clusters that do not change: all scores, the best slot, the log density. The twin of
  * mapdpm/backends/generic.py. The results of a point do not depend on its neighbours in the data.
  */
-#include "scores/mapdpm_exact.h"
-#include "scores/mapdpm_setup.h"
+#include "scores/mapdpm_scores.h"
 
 /* Scores so many nats below the best do not change a density, nor do all of them together: 2^-54 is half an ulp. */
 static inline double negligible_nats(const score_table *t) { return 37.5 + log((double)t->n_columns); }
@@ -161,7 +160,7 @@ static void score_group(score_table *t, int64_t q)
         const int64_t i = point_of_lane(t, q + j < t->n_batch ? q + j : t->n_batch - 1);
 
         load_point(t, i);
-        (void)score_unweighted(t, i, -1);
+        score_columns(t);
         for (k = 0; k < t->n_columns; k++)
             t->group_scores[k * MD_SCORED + j] = t->scores[k];
     }
@@ -208,7 +207,7 @@ static void densities_of_batch(score_table *t, double *sums)
 
     load_exact_points(t);
     if (t->has_bounds) {
-        bound_columns(t, 0, t->n_columns);
+        bound_all_columns(t);
         limits_of_batch(t, (float)negligible_nats(t), limits);
         n = pairs_of_batch(t, limits, lanes, columns);
     }
@@ -335,7 +334,7 @@ int mapdpm_best_slots(const mapdpm_problem *problem, const mapdpm_clusters *clus
     for (i = 0; i < problem->n_points; i += t.n_batch) {
         load_points(&t, NULL, i, problem->n_points);
         if (t.has_bounds) {
-            bound_columns(&t, 0, t.n_columns);
+            bound_all_columns(&t);
             limits_of_batch(&t, 0.0f, limits);
             best_bounds(&t, limits, columns, counts);
         }

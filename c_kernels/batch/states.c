@@ -1,5 +1,5 @@
 /* Sweeps over the states of sequences, for the partition prior of an HDP-HMM. The twin of mapdpm/backends/states.py. */
-#include "scores/mapdpm_moving.h"
+#include "scores/mapdpm_scores.h"
 
 /* What the weights of columns depend on, while no point moves. */
 typedef struct context {
@@ -52,13 +52,13 @@ static int visit_state(score_table *table, const mapdpm_states *s, context *last
         return 0;
     }
     if (slot >= 0)
-        unassign(table, i);
+        leave_slot(table, i);
     to = column == 0 ? table->free_slot : column - 1;
     if (z->counts[to] == 0) {
         s->weights[to] = s->weights[capacity] * s->new_share;
         s->weights[capacity] -= s->weights[to];
     }
-    assign(table, i, to);
+    join_slot(table, i, to);
     count_step(s, capacity, v, to, w, 1);
     last->is_known = 0;
     (void)bound_batch_after_move(table, q, slot + 1, to + 1, 0);

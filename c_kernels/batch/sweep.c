@@ -1,8 +1,8 @@
 /* The sweep of MAP-DPM on a desktop. It takes a batch of points at a time and compares them with the score table
- * (mapdpm_score_table.h); only columns that may have the best score are scored exactly (mapdpm_certain.h). The twin of
+ * (mapdpm_score_table.h); only columns that may have the best score are scored exactly (bounds.c). The twin of
  * mapdpm/backends/generic.py.
  */
-#include "scores/mapdpm_moving.h"
+#include "scores/mapdpm_scores.h"
 
 int64_t mapdpm_row_size(int32_t family, int64_t n_features)
 {
@@ -11,11 +11,9 @@ int64_t mapdpm_row_size(int32_t family, int64_t n_features)
 
 size_t mapdpm_workspace_bytes(int32_t family, int64_t n_features, int64_t capacity)
 {
-    score_table table;
-
     if (n_features < 1 || capacity < 1)
         return 0;
-    return ALIGNMENT + lay_out(&table, family, n_features, capacity, NULL);
+    return ALIGNMENT + table_bytes(family, n_features, capacity);
 }
 
 /* Score lane q of the batch as far as its bounds leave the result open, and put it where it belongs. Returns the slot
@@ -34,8 +32,8 @@ static int64_t visit(score_table *table, int64_t q)
     column = best_column(table, n, alone || table->free_slot >= 0, stay);
     if (column == stay)
         return -1;
-    unassign(table, i);
-    assign(table, i, column == 0 ? table->free_slot : column - 1);
+    leave_slot(table, i);
+    join_slot(table, i, column == 0 ? table->free_slot : column - 1);
     return slot;
 }
 
@@ -130,7 +128,7 @@ static void assign_in_order(score_table *table, const int64_t *order, int64_t n_
         }
         load_point(table, i);
         column = best_column(table, score_candidates(table, i, -1, q, 0.0), table->free_slot >= 0, -1);
-        assign(table, i, column == 0 ? table->free_slot : column - 1);
+        join_slot(table, i, column == 0 ? table->free_slot : column - 1);
         (void)bound_batch_after_move(table, q, 0, table->clusters->labels[i] + 1, 0);
     }
 }
@@ -144,9 +142,9 @@ static void draw_all(score_table *table, const double *uniforms)
         if (table->groups)
             set_group(table, table->groups->of_points[i]);
         load_point(table, i);
-        unassign(table, i);
+        leave_slot(table, i);
         (void)score_all(table, i, -1);
-        assign(table, i, draw_slot(table, uniforms[i]));
+        join_slot(table, i, draw_slot(table, uniforms[i]));
     }
 }
 

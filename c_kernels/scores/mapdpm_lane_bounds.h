@@ -1,6 +1,6 @@
 /* Bounds of the scores of a batch of points, in the lanes of vectors of one type of number. Included for float and for
  * double: #define LANE, LANE_BITS (an integer of the same size), LANE_FRACTION (the bits of its fraction), LANE_POWER
- * (the exponent field of such an integer, as a LANE) and LANES(name). mapdpm_lanes.h says what the bounds are.
+ * (the exponent field of such an integer, as a LANE) and LANES(name). bounds.c says what the bounds are.
  *
  * These are plain loops over the points of a batch; compilers make vectors of them, as wide as a clone has.
  */

@@ -47,6 +47,9 @@ typedef uint64_t bit_vector __attribute__((vector_size(32), may_alias));
 /* A cache line. A vector that straddles two lines loads and stores at half the speed. */
 enum { ALIGNMENT = 64 };
 
+/* Factors of so many features are multiplied before the product is divided by their scales. */
+enum { FEATURES_PER_STEP = 4 };
+
 /* Points whose bounds are computed together, and points with full covariance matrices: more of these would cost more in
  * repairs, after each move, than sharing saves. */
 enum { MD_POINTS = 32, MD_BLOCK = 4 };
@@ -66,6 +69,9 @@ static const double LARGEST_LOSS = 0.5;
 /* Allowances for rounding: of a score, and of the factor of each feature. Each is at least twice what rounding can
  * lose. */
 static const double SLACK = 1e-12, ROUNDING = 4e-15;
+
+/* Relative allowances for the rounding of a few operations in float: of constants, and of slopes. */
+static const double COARSE_SLACK = 4.8e-7 /* > 2^-21 */, SLOPE_SLACK = 1e-6 /* > 2^-20 */;
 
 /* The terms that depend on a cluster's weight alone. A move changes the weight by 1 only. */
 typedef struct size_terms {
@@ -99,7 +105,7 @@ typedef struct score_table {
     int64_t n_wide;  /* features that have lanes; none of full matrices, and none with missing values */
     int is_start;    /* 1: points join clusters, and none is in one already */
     int is_product;  /* 1: a score is the log of a product over features; 0: a sum */
-    int has_bounds;  /* 1: bounds of scores are computed for a batch of points (mapdpm_lanes.h) */
+    int has_bounds;  /* 1: bounds of scores are computed for a batch of points (bounds.c) */
     int has_units;   /* 1: columns have units, and are kept in them */
     int is_stale;    /* 1: the units have changed since the batch was loaded */
     int in_double;   /* 1: bounds are computed in double, as floats would be too coarse */
@@ -116,7 +122,7 @@ typedef struct score_table {
     double *loo_share;    /* a tail less 1, times this, is the share that a point has in the tail of its cluster */
     double *loo_exponent;
     double *scores;
-    double *exact_rows;         /* [stride][2][padded D], as all up to group_scores for mapdpm_exact.h */
+    double *exact_rows;         /* [stride][2][padded D], as all up to group_scores for exact.c */
     double *exact_points;       /* [MD_POINTS][padded D] */
     double *group_points;       /* [padded D][MD_SCORED] */
     double *group_scores;       /* [stride][MD_SCORED] */
@@ -196,6 +202,53 @@ static inline const double *as_double(const mapdpm_real *point, double *room, in
 static inline void load_point(score_table *table, int64_t i)
 {
     table->x = as_double(point(table, i), table->point_copy, table->likelihood.D);
+}
+
+static inline double *statistics_of_column(const score_table *table, int64_t column)
+{
+    return column > 0 ? statistics_of(table, column - 1) : table->likelihood.empty;
+}
+
+/* The log of a prior weight; -inf for 0. */
+static inline double log_or_never(double weight)
+{
+    return weight > 0.0 ? log(weight) : -INFINITY;
+}
+
+static inline int64_t point_of_lane(const score_table *t, int64_t q)
+{
+    return t->order ? t->order[t->batch + q] : t->batch + q;
+}
+
+static inline int64_t slot_of_lane(const score_table *t, int64_t q)
+{
+    return t->clusters->labels[point_of_lane(t, q)];
+}
+
+/* The lanes that hold points, as bits. */
+static inline uint32_t lanes_in_use(const score_table *t)
+{
+    return t->n_batch == MD_POINTS ? ~UINT32_C(0) : (UINT32_C(1) << t->n_batch) - 1;
+}
+
+/* The lowest bit that is set. */
+static inline int lowest_bit(uint32_t bits)
+{
+#if defined(__GNUC__)
+    return __builtin_ctz(bits);
+#else
+    int q = 0;
+
+    while (!(bits >> q & 1))
+        q++;
+    return q;
+#endif
+}
+
+/* Doubles of a row of lane_rows: as many as centres, scales and norms in double. */
+static inline int64_t lane_row_size(int64_t D)
+{
+    return 2 * D + (D + FEATURES_PER_STEP - 1) / FEATURES_PER_STEP;
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* Bounds hold, in float and in double, also after moves: a point that is certain to stay stays, whatever the data. If
  * clusters lie apart, almost all points are certain. */
 #include "check.h"
-#include "scores/mapdpm_moving.h"
+#include "scores/mapdpm_scores.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -125,14 +125,14 @@ static int64_t check_lane(score_table *table, int64_t q, uint32_t certain, int f
     int alone;
 
     load_point(table, i);
+    score_columns(table);
     for (k = 0; k < table->n_columns; k++)
         if (is_column_used(table, k)) {
             const double bound = (double)table->bounds[k * MD_POINTS + q];
 
-            CHECK(!(bound + COARSE_SLACK * fabs(bound) + table->log_weight[k] < score_column(table, k, table->x)));
+            CHECK(!(bound + COARSE_SLACK * fabs(bound) + table->log_weight[k] < table->scores[k]));
             CHECK(!((double)(table->bounds[k * MD_POINTS + q] + table->weight[k]) +
-                        COARSE_SLACK * (1.0 + fabs(bound)) <
-                    score_column(table, k, table->x)));
+                        COARSE_SLACK * (1.0 + fabs(bound)) < table->scores[k]));
         }
     alone = score_all(table, i, slot);
     own = table->scores[slot + 1];
@@ -163,8 +163,8 @@ static int64_t check_batch(score_table *table, int64_t i, int64_t n_moves)
         if (to < 0 || counts[from] == 0)
             continue;
         load_point(table, i + q);
-        unassign(table, i + q);
-        assign(table, i + q, to);
+        leave_slot(table, i + q);
+        join_slot(table, i + q, to);
         certain = bound_batch_after_move(table, q, from + 1, to + 1, certain);
         for (later = q + 1; later < table->n_batch && table->has_bounds; later++)
             (void)check_lane(table, later, certain, 0);
@@ -324,7 +324,7 @@ static void check_new_units(void)
     certain = bound_batch(&table);
     unit = table.unit[0];
     load_point(&table, 5);
-    assign(&table, 5, 0);
+    join_slot(&table, 5, 0);
     CHECK(table.unit[0] > 100.0 * unit && table.has_bounds);
     certain = bound_batch_after_move(&table, 5, 0, 1, certain);
     for (q = 6; q < MD_POINTS; q++)

@@ -1,7 +1,6 @@
 /* Rows of single clusters, where digits are lost: removals that must fail, and scores without the point. */
 #include "check.h"
-#include "scores/mapdpm_certain.h"
-#include "scores/mapdpm_setup.h"
+#include "scores/mapdpm_scores.h"
 
 #include <float.h>
 #include <stdlib.h>

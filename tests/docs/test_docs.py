@@ -134,7 +134,7 @@ def run_commands(block: Block, where: str) -> None:
 def run_c(block: Block, where: str, folder: Path) -> None:
     """Compile a program with the files of the library that it says it needs, warnings being errors, and run it."""
     kernels = Path(mapdpm.get_include())
-    rooms = ["batch"] if "mapdpm_batch.h" in block.code else ["files"]
+    rooms = ["batch", "scores"] if "mapdpm_batch.h" in block.code else ["files"]
     rooms += ["groups", "stream", "surprise"] if "mapdpm_stream" in block.code else []
     rooms += ["learner"] if "mapdpm_selftest" in block.code else []
     rooms += ["features"] if "mapdpm_features" in block.code else []

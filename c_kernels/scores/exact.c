@@ -6,10 +6,7 @@
  * the lanes of a vector. Else eight points are scored together, with the points in lanes. Both multiply the factors of
  * every fourth feature, and then these products.
  */
-#ifndef MAPDPM_EXACT_H
-#define MAPDPM_EXACT_H
-
-#include "scores/mapdpm_certain.h"
+#include "scores/mapdpm_scores.h"
 
 /* Products of factors, which are joined at the end. */
 enum { MD_FACTORS = 4 };
@@ -17,15 +14,15 @@ enum { MD_FACTORS = 4 };
 /* A larger product may have overflowed. */
 static const double MOST_EXCESS = 1e300;
 
-static inline int64_t padded(int64_t D) { return round_up(D, MD_FACTORS); }
+static int64_t padded(int64_t D) { return round_up(D, MD_FACTORS); }
 
 /* The centre and, behind it, the scale of a column, padded with zeros: those features change no score. */
-static inline double *exact_row(const score_table *t, int64_t column)
+static double *exact_row(const score_table *t, int64_t column)
 {
     return t->exact_rows + 2 * padded(t->n_wide) * column;
 }
 
-static inline void load_exact_rows(const score_table *t)
+void load_exact_rows(const score_table *t)
 {
     const int64_t D = t->n_wide, wide = padded(D);
     int64_t k;
@@ -41,8 +38,7 @@ static inline void load_exact_rows(const score_table *t)
         }
 }
 
-/* Put the points of the batch into rows of the same length. */
-static inline void load_exact_points(const score_table *t)
+void load_exact_points(const score_table *t)
 {
     int64_t q;
 
@@ -101,10 +97,9 @@ ALWAYS_INLINE void tails_of_pairs_with(const score_table *t, const int32_t *lane
     }
 }
 
-/* The scores of n pairs of a lane and a column. `tails` is room for n numbers. */
 CLONES
-static void exact_scores_of_pairs(const score_table *t, const int32_t *lanes, const int32_t *columns, int64_t n,
-                                  double *restrict tails, double *restrict scores)
+void exact_scores_of_pairs(const score_table *t, const int32_t *lanes, const int32_t *columns, int64_t n,
+                           double *restrict tails, double *restrict scores)
 {
     int64_t p;
     int overflows = 0;
@@ -129,9 +124,8 @@ static void exact_scores_of_pairs(const score_table *t, const int32_t *lanes, co
 
 /* ---- groups of points -------------------------------------------------------------------------------------------- */
 
-/* Put the points q, q + 1, ... of the batch into lanes. */
 CLONES
-static void load_group(const score_table *t, int64_t q)
+void load_group(const score_table *t, int64_t q)
 {
     const int64_t wide = padded(t->n_wide);
     const double *restrict const x = t->exact_points + q * wide;
@@ -169,9 +163,8 @@ ALWAYS_INLINE void tails_of_group_with(const score_table *t, int64_t column, dou
         tails[j] = joined(joined(a0[j], a2[j], is_product), joined(a1[j], a3[j], is_product), is_product);
 }
 
-/* The scores of the loaded group, the points q, q + 1, ... of the batch, with a column. */
 CLONES
-static void exact_scores_of_group(const score_table *t, int64_t q, int64_t column, double *restrict scores)
+void exact_scores_of_group(const score_table *t, int64_t q, int64_t column, double *restrict scores)
 {
     const double constant = t->constant[column] + t->log_weight[column], exponent = t->exponent[column];
     double tails[MD_SCORED];
@@ -193,5 +186,3 @@ static void exact_scores_of_group(const score_table *t, int64_t q, int64_t colum
         if (!(tails[j] < MOST_EXCESS))
             scores[j] = constant - exponent * long_log_tail(t, q + j, column);
 }
-
-#endif

@@ -1,12 +1,8 @@
 /* The columns of the score table: what a cluster, or a new one, adds to the scores of points, and to their bounds.
- * Internal to the batch kernels.
  */
-#ifndef MAPDPM_COLUMNS_H
-#define MAPDPM_COLUMNS_H
+#include "scores/mapdpm_scores.h"
 
-#include "scores/mapdpm_lanes.h"
-
-static const size_terms *size_terms_of(const score_table *table, double n)
+const size_terms *size_terms_of(const score_table *table, double n)
 {
     size_terms *const terms = table->size_cache + ((uint64_t)n & (SIZE_CACHE - 1));
 
@@ -18,15 +14,7 @@ static const size_terms *size_terms_of(const score_table *table, double n)
     return terms;
 }
 
-/* The log of a prior weight; -inf for 0. */
-static inline double log_or_never(double weight)
-{
-    return weight > 0.0 ? log(weight) : -INFINITY;
-}
-
-/* The log prior weight of joining a slot for a point of the current group, which is `less` (0 or 1) of the points in
- * it. n is the weight of the slot, less that. */
-static inline double log_weight_of(score_table *table, int64_t slot, double n, int64_t less)
+double log_weight_of(score_table *table, int64_t slot, double n, int64_t less)
 {
     const mapdpm_groups *const g = table->groups;
     const int64_t capacity = table->clusters->capacity;
@@ -39,8 +27,15 @@ static inline double log_weight_of(score_table *table, int64_t slot, double n, i
                         weights_above(g, capacity, table->group)[slot]);
 }
 
-/* Change the log prior weight of a column. */
-static inline void set_log_weight(score_table *table, int64_t column, double log_weight)
+/* What the bound of a column adds to the prior weight of it, rounded up. */
+static void set_bound_weight(score_table *t, int64_t column)
+{
+    const double weight = t->log_weight[column];
+
+    t->weight[column] = weight > -INFINITY ? (float)(weight + 2.0 * COARSE_SLACK * (1.0 + fabs(weight))) : -INFINITY;
+}
+
+void set_log_weight(score_table *table, int64_t column, double log_weight)
 {
     table->log_weight[column] = log_weight;
     set_bound_weight(table, column);
@@ -63,8 +58,24 @@ ALWAYS_INLINE int set_column(score_table *table, int64_t column, double *statist
            set_bounds_of(table, column, diagonal_centre(statistics, D), table->is_product ? spread : inverse, inverse);
 }
 
+/* The bounds of a leave-one-out score, from constants that set_leave_one_out has computed. Rounding may have lowered the
+ * tail of a product by twice log_error, as it is below 2; and the loss grows at most 1 / (1 - LARGEST_LOSS) times as much
+ * as the tail. */
+static void set_own_bound(score_table *t, int64_t column)
+{
+    const double constant = t->loo_constant[column], rounding = t->log_error[column];
+    const double share = t->loo_share[column] * (1.0 + SLOPE_SLACK);
+    const double exponent = t->loo_exponent[column] * (1.0 + SLOPE_SLACK + (t->is_product ? 0.0 : 2.0 * rounding));
+    const double error = exponent * share * (t->is_product ? 5.0 * rounding : 1.1 * t->tail_error[column]);
+    own_bound *const own = t->own + column;
+
+    own->constant = (float)(constant - error - COARSE_SLACK * (1.0 + fabs(constant)));
+    own->exponent = (float)exponent;
+    own->share = (float)share;
+}
+
 /* Complete the constants of leave-one-out scores of a slot by its prior weight. */
-static inline void set_leave_one_out_weight(score_table *table, int64_t slot)
+static void set_leave_one_out_weight(score_table *table, int64_t slot)
 {
     const int64_t column = slot + 1;
     const double left = statistics_of(table, slot)[0] - 1.0;
@@ -74,7 +85,7 @@ static inline void set_leave_one_out_weight(score_table *table, int64_t slot)
 }
 
 /* No point of a column has a bound of its leave-one-out score. */
-static inline void forget_leave_one_out(score_table *table, int64_t column)
+static void forget_leave_one_out(score_table *table, int64_t column)
 {
     table->loo_share[column] = table->loo_exponent[column] = table->loo_base[column] = 0.0;
     table->loo_constant[column] = -INFINITY;
@@ -134,7 +145,7 @@ ALWAYS_INLINE void set_leave_one_out(score_table *table, int64_t slot)
     set_leave_one_out_weight(table, slot);
 }
 
-static inline void set_n_used(score_table *table, int64_t used)
+void set_n_used(score_table *table, int64_t used)
 {
     const int64_t capacity = table->clusters->capacity;
 
@@ -162,8 +173,7 @@ ALWAYS_INLINE int fill_column(score_table *table, int64_t slot, const double *sp
     return fit;
 }
 
-/* Give all columns their prior weights anew. O(capacity). */
-static inline void set_log_weights(score_table *table)
+void set_log_weights(score_table *table)
 {
     int64_t k;
 
@@ -176,8 +186,7 @@ static inline void set_log_weights(score_table *table)
     set_n_used(table, table->n_used);
 }
 
-/* Give all columns the prior weights of a group. O(capacity). */
-static inline void set_group(score_table *table, int64_t group)
+void set_group(score_table *table, int64_t group)
 {
     if (table->group == group)
         return;
@@ -185,7 +194,7 @@ static inline void set_group(score_table *table, int64_t group)
     set_log_weights(table);
 }
 
-static inline void find_free_slot(score_table *table)
+static void find_free_slot(score_table *table)
 {
     const mapdpm_clusters *const z = table->clusters;
     int64_t k;
@@ -196,7 +205,7 @@ static inline void find_free_slot(score_table *table)
 }
 
 /* 1 / scale of prepared statistics, for products. It only reads them: other threads may read them too. */
-static inline const double *spread_of(const score_table *table, double *statistics)
+static const double *spread_of(const score_table *table, double *statistics)
 {
     int64_t d;
 
@@ -207,9 +216,12 @@ static inline const double *spread_of(const score_table *table, double *statisti
 
 /* ---- units ------------------------------------------------------------------------------------------------------- */
 
+/* A scale in new units is at most 1 / this. */
+static const double SCALE_OF_UNITS = 16.0;
+
 /* Choose units for the columns in use: their mean centre, and the least powers of 2 that leave scales some room to grow.
  * Returns 0 if there are none. */
-static inline int choose_units(score_table *table)
+static int choose_units(score_table *table)
 {
     const int64_t D = table->n_wide;
     int64_t k, d, used = 0;
@@ -244,8 +256,7 @@ static inline int choose_units(score_table *table)
     return 1;
 }
 
-/* Write the bounds of all columns in use. Returns whether the units fit. */
-static inline int set_all_bounds(score_table *table)
+int set_all_bounds(score_table *table)
 {
     int64_t k;
     int fit = 1;
@@ -270,11 +281,45 @@ static void set_units(score_table *table)
                                                 (!table->in_double && (table->in_double = 1) && set_all_bounds(table)));
 }
 
+/* ---- all of them ------------------------------------------------------------------------------------------------- */
+
+/* A column that is not in use. */
+static void clear_column(score_table *table, int64_t column)
+{
+    table->constant[column] = table->exponent[column] = table->log_error[column] = table->tail_error[column] = 0.0;
+    table->upper[column] = table->slope[column] = 0.0f;
+    set_log_weight(table, column, -INFINITY);
+    forget_leave_one_out(table, column);
+}
+
+void fill_columns(score_table *table)
+{
+    const mapdpm_problem *const p = table->problem;
+    const mapdpm_clusters *const z = table->clusters;
+    int64_t k, used = 0;
+
+    for (k = 0; k < SIZE_CACHE; k++)
+        table->size_cache[k].n = -1.0;
+    for (k = 0; k < table->stride; k++)
+        clear_column(table, k);
+    table->n_columns = 1;
+    (void)set_column(table, 0, table->likelihood.empty, NULL);
+    for (k = 0; k < z->capacity; k++)
+        if (z->counts[k] > 0) {
+            (void)fill_column(table, k, NULL); /* has no units yet, so spreads are not read */
+            used++;
+        }
+    find_free_slot(table);
+    set_n_used(table, used);
+    table->has_bounds = 0;
+    if (!p->weights && !is_skipping(p->family) && (HAS_VECTORS || !table->is_full))
+        set_units(table);
+}
+
 /* ---- after a change ---------------------------------------------------------------------------------------------- */
 
-/* Update the derived entries and the column of a slot that has changed, and the lowest free slot. */
 CLONES
-static void refresh_column(score_table *table, int64_t slot)
+void refresh_column(score_table *table, int64_t slot)
 {
     const int64_t is_free = table->clusters->counts[slot] == 0, column = slot + 1;
     double *const statistics = statistics_of(table, slot);
@@ -292,5 +337,3 @@ static void refresh_column(score_table *table, int64_t slot)
     if (is_free || slot == table->free_slot)
         find_free_slot(table);
 }
-
-#endif

@@ -8,13 +8,7 @@
  * that overflows counts as the largest power of 2, which is a lower bound. A column whose scale leaves the range makes
  * new units.
  */
-#ifndef MAPDPM_LANES_H
-#define MAPDPM_LANES_H
-
-#include "scores/mapdpm_score_table.h"
-
-/* Factors of so many features are multiplied before the product is divided by their scales. */
-enum { FEATURES_PER_STEP = 4 };
+#include "scores/mapdpm_scores.h"
 
 /* After so many features, powers of 2 are taken out of a product. */
 enum { FEATURES_PER_POWER = 32 };
@@ -30,53 +24,14 @@ enum { NUMBERS_PER_LINE = ALIGNMENT / sizeof(mapdpm_real) };
 /* The bound of a column that is not in use, and added to a tail that has powers of 2. */
 static const float NEVER = -1e30f, HUGE_TAIL = 1e30f;
 
-/* Relative allowances for the rounding of a few operations in float: of constants, and of slopes. */
-static const double COARSE_SLACK = 4.8e-7 /* > 2^-21 */, SLOPE_SLACK = 1e-6 /* > 2^-20 */;
-
 /* The range of scales in units of the batch: the product of FEATURES_PER_STEP of them is a normal number. */
-static const double LEAST_SCALE[2] = {4.7e-10 /* > 2^-31 */, 1e-75}, SCALE_OF_UNITS = 16.0;
+static const double LEAST_SCALE[2] = {4.7e-10 /* > 2^-31 */, 1e-75};
 
 /* Doubles are used if the rounding of tails in float could exceed this, in nats. */
 static const double MOST_COARSE_NATS = 1.0;
 
 /* There are no bounds if the logarithm of a tail may be off by more. */
 static const double MOST_LOG_ERROR = 0.01;
-
-static inline int64_t point_of_lane(const score_table *t, int64_t q)
-{
-    return t->order ? t->order[t->batch + q] : t->batch + q;
-}
-
-static inline int64_t slot_of_lane(const score_table *t, int64_t q)
-{
-    return t->clusters->labels[point_of_lane(t, q)];
-}
-
-/* The lanes that hold points, as bits. */
-static inline uint32_t lanes_in_use(const score_table *t)
-{
-    return t->n_batch == MD_POINTS ? ~UINT32_C(0) : (UINT32_C(1) << t->n_batch) - 1;
-}
-
-/* The lowest bit that is set. */
-static inline int lowest_bit(uint32_t bits)
-{
-#if defined(__GNUC__)
-    return __builtin_ctz(bits);
-#else
-    int q = 0;
-
-    while (!(bits >> q & 1))
-        q++;
-    return q;
-#endif
-}
-
-/* Doubles of a row of lane_rows: as many as centres, scales and norms in double. */
-static inline int64_t lane_row_size(int64_t D)
-{
-    return 2 * D + (D + FEATURES_PER_STEP - 1) / FEATURES_PER_STEP;
-}
 
 /* Everything from here on is a bound that allows for each rounding. A fused multiply-add is as good, and faster. Loops
  * over features must not be jammed into the loops over points, for then GCC makes no vectors of these. */
@@ -193,30 +148,6 @@ static uint32_t unattracted(const score_table *t, int64_t a, int64_t b)
 
 /* ---- columns ----------------------------------------------------------------------------------------------------- */
 
-/* The bounds of a leave-one-out score, from constants that set_leave_one_out has computed. Rounding may have lowered the
- * tail of a product by twice log_error, as it is below 2; and the loss grows at most 1 / (1 - LARGEST_LOSS) times as much
- * as the tail. */
-static inline void set_own_bound(score_table *t, int64_t column)
-{
-    const double constant = t->loo_constant[column], rounding = t->log_error[column];
-    const double share = t->loo_share[column] * (1.0 + SLOPE_SLACK);
-    const double exponent = t->loo_exponent[column] * (1.0 + SLOPE_SLACK + (t->is_product ? 0.0 : 2.0 * rounding));
-    const double error = exponent * share * (t->is_product ? 5.0 * rounding : 1.1 * t->tail_error[column]);
-    own_bound *const own = t->own + column;
-
-    own->constant = (float)(constant - error - COARSE_SLACK * (1.0 + fabs(constant)));
-    own->exponent = (float)exponent;
-    own->share = (float)share;
-}
-
-/* What the bound of a column adds to the prior weight of it, rounded up. */
-static inline void set_bound_weight(score_table *t, int64_t column)
-{
-    const double weight = t->log_weight[column];
-
-    t->weight[column] = weight > -INFINITY ? (float)(weight + 2.0 * COARSE_SLACK * (1.0 + fabs(weight))) : -INFINITY;
-}
-
 /* How far rounding may take the tail of a diagonal column: log_error bounds the error of the logarithm of a product, or
  * the relative error of a sum; tail_error is what a sum may be off besides (docs/maths.md, section 5). */
 ALWAYS_INLINE void set_errors(score_table *t, int64_t column, const double *centre, const double *inverse)
@@ -240,10 +171,8 @@ ALWAYS_INLINE void set_errors(score_table *t, int64_t column, const double *cent
     t->tail_error[column] = t->is_product ? 0.0 : 2.1 * rounding * far[0];
 }
 
-/* Write the bounds of a column: `scale` is g in the factors 1 + (x - centre)^2 / g of products, `inverse` 1 / g. For
- * sums, both are the factor of (x - centre)^2. Returns whether the units fit. */
-ALWAYS_INLINE int set_bounds_of(score_table *t, int64_t column, const double *centre, const double *scale,
-                                const double *inverse)
+CLONES
+int set_bounds_of(score_table *t, int64_t column, const double *centre, const double *scale, const double *inverse)
 {
     const double constant = t->constant[column], exponent = t->exponent[column];
     int fit = 1;
@@ -262,4 +191,137 @@ ALWAYS_INLINE int set_bounds_of(score_table *t, int64_t column, const double *ce
            (t->in_double || exponent * t->log_error[column] < MOST_COARSE_NATS);
 }
 
-#endif
+#include "scores/mapdpm_full_tails.h"
+
+/* ---- the batch --------------------------------------------------------------------------------------------------- */
+
+/* The points of the batch as rows, one behind another: the data itself, or a copy whose last row is repeated. */
+static inline const mapdpm_real *rows_of_batch(const score_table *table)
+{
+    const int64_t D = table->likelihood.D;
+    int64_t q;
+
+    if (table->order == NULL && table->n_batch == MD_POINTS)
+        return point(table, table->batch);
+    for (q = 0; q < MD_POINTS; q++)
+        memcpy(table->rows + q * D, point(table, point_of_lane(table, q < table->n_batch ? q : table->n_batch - 1)),
+               (size_t)D * sizeof(mapdpm_real));
+    return table->rows;
+}
+
+/* The rows behind those of the batch, if there are as many, else any. */
+static inline const mapdpm_real *next_rows(const score_table *table)
+{
+    const int64_t after = table->batch + table->n_batch;
+
+    if (table->order == NULL && after + MD_POINTS <= table->problem->n_points)
+        return point(table, after);
+    return table->rows;
+}
+
+void load_points(score_table *table, const int64_t *order, int64_t first, int64_t end)
+{
+    const int64_t most = table->is_full ? MD_BLOCK : MD_POINTS;
+
+    table->order = order;
+    table->batch = first;
+    table->n_batch = end - first < most ? end - first : most;
+    table->is_stale = 0;
+    memset(table->own_column, 0, MD_POINTS * sizeof *table->own_column);
+    if (table->has_bounds && table->is_full)
+        load_of_full(table);
+    else if (table->has_bounds && table->in_double)
+        load_of_doubles(table, rows_of_batch(table), next_rows(table));
+    else if (table->has_bounds)
+        load_of_floats(table, rows_of_batch(table), next_rows(table));
+}
+
+void load_batch(score_table *table, const int64_t *order, int64_t first, int64_t end)
+{
+    int64_t q;
+
+    load_points(table, order, first, end);
+    for (q = 0; q < table->n_batch && order == NULL; q++)
+        table->own_column[q] = (int32_t)(table->clusters->labels[first + q] + 1);
+    for (q = 0; q < table->n_batch && order != NULL; q++)
+        table->own_column[q] = (int32_t)(slot_of_lane(table, q) + 1);
+}
+
+/* The bounds of the batch with the columns from `first` to before `end`. */
+static inline void bound_columns(const score_table *table, int64_t first, int64_t end)
+{
+    if (table->is_full)
+        bound_columns_of_full(table, first, end);
+    else if (table->in_double)
+        bound_columns_of_doubles(table, first, end);
+    else
+        bound_columns_of_floats(table, first, end);
+}
+
+/* Beyond it the logarithm of the share that is left multiplies the rounding of the loss. */
+static const double MOST_LOST = 0.95;
+
+void bound_all_columns(const score_table *table)
+{
+    if (table->has_bounds)
+        bound_columns(table, 0, table->n_columns);
+}
+
+/* A lower bound of a leave-one-out score, from that score. */
+static inline float below_score(const score_table *table, int64_t column, double score)
+{
+    return (float)(score - 2.0 * COARSE_SLACK * (1.0 + fabs(score)) -
+                   ROUNDING * (double)(table->likelihood.D + 4) * table->loo_exponent[column]);
+}
+
+/* Lower bounds of leave-one-out scores that have none yet. Points far out in their clusters are usual where these have
+ * few points for their features. Their scores cost little compared with those of all columns. */
+static inline void far_lower_bounds(score_table *table, uint32_t missing)
+{
+    for (; missing != 0; missing &= missing - 1) {
+        const int q = lowest_bit(missing);
+        const int64_t column = table->own_column[q];
+        const double lost = table->loo_share[column] * (double)table->own_tail[q];
+        double score;
+
+        if (!(table->loo_constant[column] > -INFINITY))
+            continue;
+        if (table->is_full) {
+            if (lost < MOST_LOST)
+                table->least[q] = below_score(table, column, table->loo_constant[column] +
+                                                                 (table->exponent[column] - 1.0) * log1p(-lost));
+            continue;
+        }
+        load_point(table, point_of_lane(table, q));
+        if (leave_one_out_in_closed_form(table, column - 1, table->x, &score))
+            table->least[q] = below_score(table, column, score);
+    }
+}
+
+uint32_t bound_batch(score_table *table)
+{
+    if (!table->has_bounds)
+        return 0;
+    if (has_two_stages(table))
+        bound_own_of_full(table);
+    else
+        bound_columns(table, 0, table->n_columns);
+    far_lower_bounds(table, loo_lower_bounds(table));
+    if (has_two_stages(table))
+        bound_others_of_full(table);
+    return only_one_above(table);
+}
+
+uint32_t bound_batch_after_move(score_table *table, int64_t q, int64_t from, int64_t to, uint32_t certain)
+{
+    if (q + 1 == table->n_batch || !table->has_bounds)
+        return 0;
+    if (table->is_stale) {
+        load_batch(table, table->order, table->batch, table->batch + table->n_batch);
+        return bound_batch(table);
+    }
+    if (from > 0)
+        bound_columns(table, from, from + 1);
+    bound_columns(table, to, to + 1);
+    return certain == 0 || table->groups ? 0 : certain & unattracted(table, from, to);
+}

@@ -1,11 +1,8 @@
-/* The score table of a problem and its clusters, before any point moves. Internal to the batch sweep. */
-#ifndef MAPDPM_SETUP_H
-#define MAPDPM_SETUP_H
-
-#include "scores/mapdpm_columns.h"
+/* The score table of a problem and its clusters, before any point moves; and moving points. */
+#include "scores/mapdpm_scores.h"
 
 /* A part of the workspace, of n entries of so many bytes each, in whole cache lines. *used grows by it. */
-static inline void *take(unsigned char *workspace, size_t *used, int64_t n, size_t bytes)
+static void *take(unsigned char *workspace, size_t *used, int64_t n, size_t bytes)
 {
     const size_t first = *used;
 
@@ -14,13 +11,12 @@ static inline void *take(unsigned char *workspace, size_t *used, int64_t n, size
 }
 
 /* Divide a workspace among the arrays of a table, and return how many bytes they take. NULL only measures. */
-static inline size_t lay_out(score_table *t, int32_t family, int64_t D, int64_t capacity, unsigned char *workspace)
+static size_t lay_out(score_table *t, int32_t family, int64_t D, int64_t capacity, unsigned char *workspace)
 {
     const int64_t wide = t->n_wide = features_with_columns(family, D), of_full = is_full(family) ? 1 : 0;
     const int64_t stride = t->stride = round_up(capacity + 1, COLUMNS_PER_LINE);
     const size_t number = sizeof(double);
     size_t used = 0;
-
 
     t->bounds = (float *)take(workspace, &used, stride * MD_POINTS, sizeof(float));
     t->lanes = (double *)take(workspace, &used, wide * MD_POINTS, number);
@@ -64,22 +60,16 @@ static inline size_t lay_out(score_table *t, int32_t family, int64_t D, int64_t 
     return used;
 }
 
-/* A column that is not in use. */
-static inline void clear_column(score_table *table, int64_t column)
+size_t table_bytes(int32_t family, int64_t D, int64_t capacity)
 {
-    table->constant[column] = table->exponent[column] = table->log_error[column] = table->tail_error[column] = 0.0;
-    table->upper[column] = table->slope[column] = 0.0f;
-    set_log_weight(table, column, -INFINITY);
-    forget_leave_one_out(table, column);
+    score_table table;
+
+    return lay_out(&table, family, D, capacity, NULL);
 }
 
-/* Set up the table for the first group, if the points have groups, or for the start of a sequence, if they have
- * states. */
-static inline int set_up_sharing_table(score_table *table, const mapdpm_problem *p, const mapdpm_clusters *z,
-                                       const mapdpm_groups *groups, const mapdpm_states *states, void *workspace)
+int set_up_sharing_table(score_table *table, const mapdpm_problem *p, const mapdpm_clusters *z,
+                         const mapdpm_groups *groups, const mapdpm_states *states, void *workspace)
 {
-    int64_t k, used = 0;
-
     if (!is_batch_call(p, z) || workspace == NULL)
         return MAPDPM_E_ARGUMENT;
     table->problem = p;
@@ -97,28 +87,61 @@ static inline int set_up_sharing_table(score_table *table, const mapdpm_problem 
     (void)lay_out(table, p->family, p->n_features, z->capacity,
                   (unsigned char *)workspace + (ALIGNMENT - (uintptr_t)workspace % ALIGNMENT) % ALIGNMENT);
     table->likelihood = likelihood_of(p->family, p->n_features, p->parameters, table->likelihood_room);
-    for (k = 0; k < SIZE_CACHE; k++)
-        table->size_cache[k].n = -1.0;
-    for (k = 0; k < table->stride; k++)
-        clear_column(table, k);
-    table->n_columns = 1;
-    (void)set_column(table, 0, table->likelihood.empty, NULL);
-    for (k = 0; k < z->capacity; k++)
-        if (z->counts[k] > 0) {
-            (void)fill_column(table, k, NULL); /* has no units yet, so spreads are not read */
-            used++;
-        }
-    find_free_slot(table);
-    set_n_used(table, used);
-    table->has_bounds = 0;
-    if (!p->weights && !is_skipping(p->family) && (HAS_VECTORS || !table->is_full))
-        set_units(table);
+    fill_columns(table);
     return MAPDPM_OK;
 }
 
-static inline int set_up_table(score_table *table, const mapdpm_problem *p, const mapdpm_clusters *z, void *workspace)
+int set_up_table(score_table *table, const mapdpm_problem *p, const mapdpm_clusters *z, void *workspace)
 {
     return set_up_sharing_table(table, p, z, NULL, NULL, workspace);
 }
 
-#endif
+/* ---- moving points ---------------------------------------------------------------------------------------------- */
+
+/* Count one point of the current group more or less in a slot, which is empty before or after. A new cluster takes its
+ * shares of the rest, an emptied slot gives them back. */
+static void count_in_group(const score_table *table, int64_t slot, int64_t change)
+{
+    const mapdpm_groups *const g = table->groups;
+    const int64_t capacity = table->clusters->capacity;
+
+    g->table[table->group * capacity + slot] += change;
+    if (table->clusters->counts[slot] > 0)
+        return;
+    if (change > 0)
+        take_weights(g, capacity, table->group, slot);
+    else
+        give_weights_back(g, capacity, slot);
+}
+
+CLONES
+void join_slot(score_table *table, int64_t i, int64_t slot)
+{
+    const mapdpm_clusters *const z = table->clusters;
+
+    if (table->groups)
+        count_in_group(table, slot, 1);
+    z->labels[i] = slot;
+    statistics_add(&table->likelihood, statistics_of(table, slot), table->x, weight(table->problem, i));
+    if (z->counts[slot]++ == 0)
+        set_n_used(table, table->n_used + 1);
+    refresh_column(table, slot);
+}
+
+CLONES
+void leave_slot(score_table *table, int64_t i)
+{
+    const mapdpm_clusters *const z = table->clusters;
+    const int64_t slot = z->labels[i];
+
+    z->labels[i] = -1;
+    z->counts[slot]--;
+    if (table->groups)
+        count_in_group(table, slot, -1);
+    if (z->counts[slot] == 0)
+        set_n_used(table, table->n_used - 1);
+    else if (!statistics_remove(&table->likelihood, statistics_of(table, slot), table->x, weight(table->problem, i)))
+        memcpy(statistics_of(table, slot), statistics_without(table, slot, i),
+               (size_t)table->statistics_size * sizeof(double));
+    refresh_column(table, slot);
+}
