@@ -22,8 +22,6 @@ from tests.families import FAMILIES, example
 from tests.marks import complete_but
 from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
-pytestmark = pytest.mark.compiled
-
 ALPHA = 6.0
 # Draws from a narrow prior are smooth enough for few nodes: the error is 1e-3 with 4 of them, 2e-4 with 6, 5e-5 with 8.
 POINTS = {

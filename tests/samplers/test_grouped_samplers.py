@@ -15,8 +15,6 @@ from repository import ROOT
 from tests.marks import complete_but
 from tests.oracle.franchise import stirling
 
-pytestmark = pytest.mark.compiled
-
 ALPHA, GAMMA = 1.5, 2.0
 SIZES = (7, 4)
 

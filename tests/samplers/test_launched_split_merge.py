@@ -18,8 +18,6 @@ from tests.families import example
 from tests.marks import complete_but
 from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
-pytestmark = pytest.mark.compiled
-
 
 def chain_of(sampler, likelihood, data, labels):
     return Chain(likelihood, sampler.target.prior, data, np.asarray(labels), Adapted(2.0))
@@ -100,12 +98,14 @@ def test_clear_clusters_are_found_in_any_units(family, scale):
             assert wrong <= 12
 
 
+@pytest.mark.complete
 def test_one_cluster_is_not_split():
     X = np.random.default_rng(5).normal(size=(2000, 3))
     trace = sample(X, LaunchedSplitMerge(1.0, n_proposals=20), draws=3, init="single", random_state=0)
     assert trace.n_clusters.tolist() == [[1, 1, 1]]
 
 
+@pytest.mark.complete
 def test_many_clusters_from_one():
     rng = np.random.default_rng(0)
     X = 10.0 * np.array(list(itertools.product(range(5), range(2))))[rng.integers(0, 10, 3000)]

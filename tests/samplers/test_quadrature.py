@@ -13,8 +13,6 @@ from mapdpm.testing import kernels
 from mapdpm.testing.quadrature import QuadratureRng
 from tests.marks import complete_but
 
-pytestmark = pytest.mark.compiled
-
 # The errors are 2e-5 and 1e-5 with 8 nodes, and below 1e-6 with 16, so they are those of quadrature. A fault shows as
 # 1e-3 or more.
 TOLERANCE = 1e-4

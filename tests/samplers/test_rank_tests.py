@@ -22,8 +22,6 @@ from mapdpm.samplers.chain import Adapted
 from mapdpm.testing import kernels, rank_tests
 from tests.marks import complete_but
 
-pytestmark = pytest.mark.compiled
-
 FALSE_ALARM = 1e-5
 PRIOR = NormalGamma(0.0, 0.3, 1.5, 1.0)
 

@@ -30,8 +30,6 @@ from tests.families import FAMILIES, example
 from tests.marks import complete_but
 from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
-pytestmark = pytest.mark.compiled
-
 ALPHA = 0.7
 PRIOR = NormalGamma(10.0, 0.01, 2.0, 1.0)
 MODELS = {"DP": {}, "PY": {"discount": 0.3}, "finite": {"n_components": 3}}
@@ -155,6 +153,7 @@ def grid(n, seed=0, distance=10.0):
     return distance * np.c_[z % 5, z // 5] + rng.normal(size=(n, 2)), z
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("init", ["single", "random"])
 def test_clear_clusters_are_found(init):
     X, z = grid(4000)

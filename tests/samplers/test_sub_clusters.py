@@ -24,8 +24,6 @@ from tests.families import FAMILIES, example
 from tests.marks import complete_but
 from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
-pytestmark = pytest.mark.compiled
-
 PRIOR = NormalGamma(0.0, 0.01, 2.0, 1.0)
 
 

@@ -13,8 +13,6 @@ from tests.families import FAMILIES, example
 from tests.marks import complete_but
 from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
-pytestmark = pytest.mark.compiled
-
 ALPHA = 0.7
 MODELS = {"DP": {}, "finite": {"n_components": 3}}
 

@@ -13,8 +13,6 @@ from mapdpm.partition_priors import check_drawn
 from mapdpm.samplers import CollapsedGibbs, GammaPrior, Trace, sample, trace_files
 from tests.samplers.test_trace import PRIOR, blobs
 
-pytestmark = pytest.mark.compiled
-
 FORMAT_1 = """
 P)h>@EdT%j2mk;8Apk9earOWI|NsC0|NjX96aZmjZ*_DoZg6=401yDS0{{R30002s0RR9100023lFyFQFc8L<D^C&S(yml0&v^WArJfei6Q~ysXjMgSV
 %nfIiQ<$?=~M8+j8hdBfdoQCQS{CDi#_uje|`7<?dHRayU%y$SruYA%pS7YmlMnu+3aICjDv5BZm2@azwu2BoR0_J2ae|!adE%MF4;dnFVFcd#Ib0)ee
