@@ -63,7 +63,7 @@ test-all:
 	@$(MAKE) --no-print-directory test-rest
 
 # What `make test` leaves out.
-test-rest: .venv/tested
+test-rest: .venv/complete
 	+@$(PARALLEL) test-c-all test-firmware-all
 	+@$(PARALLEL) test-wheels test-python-rest papers-quick
 	@echo 'make test-rest: all passed'
@@ -97,15 +97,15 @@ test-python-rest: $(STAMPS)/pages-rest
 papers-quick: $(STAMPS)/papers
 
 # The tree is built as it is; a release is built from the last commit, and never from a stamp.
-$(STAMPS)/wheel: $(STAMPS)/shipped $(SHIPPED) | .venv/tested
+$(STAMPS)/wheel: $(STAMPS)/shipped $(SHIPPED) | .venv/complete
 	$(BIN)/python -m release.check --tree --quick
 	@touch $@
 
-$(STAMPS)/wheels: $(STAMPS)/shipped $(SHIPPED) | .venv/tested
+$(STAMPS)/wheels: $(STAMPS)/shipped $(SHIPPED) | .venv/complete
 	$(BIN)/python -m release.check --tree
 	@touch $@
 
-release-check: .venv/tested
+release-check: .venv/complete
 	$(BIN)/python -m release.check
 
 $(STAMPS)/python: $(STAMPS)/code $(CODE) .venv/tested
@@ -113,7 +113,7 @@ $(STAMPS)/python: $(STAMPS)/code $(CODE) .venv/tested
 	$(PYTEST) -m 'not slow and not complete' --doctest-modules mapdpm tests
 	@touch $@
 
-$(STAMPS)/python-rest: $(STAMPS)/code $(CODE) .venv/tested
+$(STAMPS)/python-rest: $(STAMPS)/code $(CODE) .venv/complete
 	$(PYTEST) -m 'complete and not slow' --doctest-modules mapdpm tests
 	@touch $@
 
@@ -137,7 +137,7 @@ $(STAMPS)/code $(STAMPS)/shipped: FORCE
 	@mkdir -p $(@D)
 	@echo '$(NAMES)' | cmp -s - $@ || echo '$(NAMES)' >$@
 
-test-slow: .venv/tested
+test-slow: .venv/complete
 	$(MAKE) --no-print-directory -C c_kernels fuzz RUNS=20000
 	$(PYTEST) -m slow --hypothesis-profile=slow tests
 
@@ -156,7 +156,7 @@ papers: .venv/tested
 web:
 	@$(PYTHON) web/build.py build/web/index.html
 
-docs: .venv/tested
+docs: .venv/complete
 	$(BIN)/python -m sphinx -W --keep-going -q docs build/site
 	@echo 'build/site/index.html'
 
@@ -184,6 +184,11 @@ clean:
 	@echo 'compiling and installing mapdpm, and what its tests need, in .venv'
 	@$(PIP) install --no-compile -e '.[test,lint]'
 	@touch .venv/installed $@
+
+.venv/complete: .venv/tested
+	@echo 'installing what the complete tests need, in .venv'
+	@$(PIP) install --no-compile -e '.[test-all]'
+	@touch $@
 
 check-tools:
 	@missing() { echo "$$1 is missing; on Debian and Ubuntu: apt-get install $$2" >&2; failed=1; }; \

@@ -33,7 +33,7 @@ def program() -> str | None:
 def what_is_missing() -> str:
     """A message that names what is not there; empty if all is."""
     if importlib.util.find_spec("playwright") is None:
-        return "playwright is missing; pip install 'mapdpm[test]'"
+        return "playwright is missing; pip install 'mapdpm[test-all]'"
     return "" if program() else "there is no browser; on Debian and Ubuntu: apt-get install chromium"
 
 

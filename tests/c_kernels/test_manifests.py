@@ -162,6 +162,7 @@ def test_pack_has_a_component_for_each_real_type():
 # ---- what the tools of the build systems say -------------------------------------------------------------------------
 
 
+@pytest.mark.complete
 def test_platformio_packs_the_folder(monkeypatch, tmp_path):
     packing = pytest.importorskip("platformio.package.pack", reason="pip install platformio")
     schema = pytest.importorskip("platformio.package.manifest.schema").ManifestSchema
@@ -173,6 +174,7 @@ def test_platformio_packs_the_folder(monkeypatch, tmp_path):
     assert {"library.json", "LICENSE", "src/mapdpm.c", "src/mapdpm.h", "src/mapdpm.hpp"} <= names
 
 
+@pytest.mark.complete
 def test_kconfiglib_reads_the_options_of_zephyr():
     kconfiglib = pytest.importorskip("kconfiglib", reason="pip install kconfiglib")
     read = kconfiglib.Kconfig(str(FOLDER / "zephyr" / "Kconfig"))
@@ -186,6 +188,7 @@ def test_kconfiglib_reads_the_options_of_zephyr():
     }
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("parser", ["1", "2"])
 def test_esp_idf_reads_its_options(parser, monkeypatch, tmp_path):
     esp_kconfiglib = pytest.importorskip("esp_kconfiglib", reason="pip install esp-idf-kconfig")
@@ -196,6 +199,7 @@ def test_esp_idf_reads_its_options(parser, monkeypatch, tmp_path):
     assert {symbol.name for symbol in read.unique_defined_syms} == {f"MAPDPM_{option}" for option in kconfig_options()}
 
 
+@pytest.mark.complete
 def test_component_manager_of_esp_idf_accepts_the_manifest():
     manager = pytest.importorskip("idf_component_tools.manager", reason="pip install idf-component-manager")
     assert str(manager.ManifestManager(str(FOLDER), "mapdpm").load().version) == mapdpm.__version__

@@ -248,6 +248,7 @@ def test_the_oldest_and_the_newest_python_are_found():
     assert Path(newest.path).exists()
 
 
+@pytest.mark.complete
 def test_the_list_of_contents_is_valid_and_always_the_same(tmp_path):
     pytest.importorskip("cyclonedx")
     from release import sbom

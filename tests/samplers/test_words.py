@@ -29,10 +29,9 @@ def documents(n_documents=30, n_words=40, length=25, seed=0):
     return Tokens(words.ravel(), n_words), np.repeat(np.arange(n_documents), length)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("levels", [1, 2])
 @pytest.mark.parametrize("beta", [0.5, np.linspace(0.05, 2.0, 40)])
-@pytest.mark.parametrize("init", ["single", "singletons"])
+@pytest.mark.parametrize("init", complete_but(["single"], ["single", "singletons"]))
 def test_draw_for_draw(init, beta, levels):
     """From one topic and from one a token, so that topics open and close; with more slots on the way."""
     tokens, groups = documents()
