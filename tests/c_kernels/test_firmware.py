@@ -229,7 +229,8 @@ PROFILED = (
 )
 
 
-@pytest.mark.parametrize("name", complete_but(PROFILED[:1], PROFILED))
+@pytest.mark.complete
+@pytest.mark.parametrize("name", PROFILED)
 def test_a_program_with_part_of_the_library_has_the_same_bits(shared, name):
     """The host agrees; a program that scores only takes at most 6 KB of the library."""
     (target,) = [t for t in shared.TARGETS if t.name == name]

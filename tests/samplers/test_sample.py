@@ -27,6 +27,7 @@ from mapdpm.samplers import (
 )
 from mapdpm.samplers.integrated_alpha import LEAST_SHAPE, IntegratedAlpha
 from mapdpm.testing import exact, kernels
+from tests.marks import complete_but
 
 FALSE_ALARM = 1e-5
 PRIOR = NormalGamma(0.0, 0.3, 1.5, 1.0)
@@ -159,7 +160,7 @@ def test_alpha_of_the_widest_priors_is_integrated_out(prior):
         assert integrated.draw(N, K, seeded(0)) > 0.0
 
 
-@pytest.mark.parametrize(("N", "K"), [(1, 1), (30, 1), (30, 7), (30, 30)])
+@pytest.mark.parametrize(("N", "K"), complete_but([(1, 1), (30, 7)], [(1, 1), (30, 1), (30, 7), (30, 30)]))
 @pytest.mark.parametrize("prior", [GammaPrior(1.0, 1.0), GammaPrior(3.0, 0.2), InverseGammaPrior()])
 def test_exact_draws_of_alpha(prior, N, K):
     rng = seeded(np.random.default_rng([11, N, K]))

@@ -33,7 +33,7 @@ from tests.samplers.labelled_states import (
 
 
 @EACH
-@pytest.mark.parametrize("name", complete_but(["DP", "PY"], STICKS))
+@pytest.mark.parametrize("name", complete_but(["PY"], STICKS))
 def test_gibbs_leaves_the_posterior_of_labels_invariant(name, n):
     likelihood, data = points(n)
     space = space_of(n)

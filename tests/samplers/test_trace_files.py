@@ -201,7 +201,7 @@ def test_an_array_that_says_it_is_larger(tmp_path):
 def test_every_saved_trace_can_be_loaded(tmp_path, monkeypatch):
     """A chain that never moves packs to little: its file is then not packed. Older files need a word of trust."""
     monkeypatch.setattr(trace_files, "SPARE", 0)
-    X = np.zeros((400, 1))
+    X = np.zeros((200, 1))
     sampler = CollapsedGibbs(likelihood=NormalGamma(0.0, 0.1, 1.5, 1.0), alpha=1e-9)
     trace = sample(X, sampler, draws=300, chains=1, random_state=0)
     path = tmp_path / "draws.npz"

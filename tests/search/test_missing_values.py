@@ -33,7 +33,7 @@ def blobs(n=120, share=0.3, D=3, seed=0):
 
 
 @pytest.mark.parametrize("family", complete_but([NormalGamma, BetaBernoulli], SKIPPING))
-@pytest.mark.parametrize("share", [0.3, 0.7])
+@pytest.mark.parametrize("share", complete_but([0.3], [0.3, 0.7]))
 def test_the_mode_is_that_of_all_partitions(family, share):
     """Six points, 203 partitions; one feature may have no value at all."""
     likelihood, X = example(family, np.random.default_rng(6), 6)

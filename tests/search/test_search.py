@@ -109,7 +109,7 @@ def test_assign_and_unassign_are_inverse():
 
 
 @pytest.mark.parametrize("alpha", [0.1, 10.0, 100.0])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", complete_but([0], range(4)))
 @pytest.mark.parametrize("init", ["sequential", "random-order"])
 def test_a_search_starts_no_worse_than_from_one_cluster(alpha, seed, init):
     rng = np.random.default_rng([7, seed])

@@ -12,6 +12,7 @@ from mapdpm import NormalGamma, NormalKnownVariance, OnlineHDP, OnlineMAPDPM
 from mapdpm.files.errors import ModelFileError
 from oracle.stream import KnownVarianceModel, Moments, NormalGammaModel
 from oracle.stream_base import BasedStream
+from tests.marks import complete_but
 
 # C and the oracle round differently: see test_online_oracle.py.
 TOLERANCE = 1e-8
@@ -59,7 +60,7 @@ def own_weight(learner):
 # ---- the slow learner ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("when_full", ["least-loss", "merge"])
+@pytest.mark.parametrize("when_full", complete_but(["least-loss"], ["least-loss", "merge"]))
 @pytest.mark.parametrize("half_life", [None, 150.0])
 @pytest.mark.parametrize("name", sorted(PRIORS))
 def test_same_as_the_slow_learner(name, half_life, when_full):

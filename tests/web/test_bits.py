@@ -8,7 +8,6 @@ import pytest
 
 from mapdpm import Alarm, NormalGamma, OnlineMAPDPM, load
 from repository import ROOT
-from tests.marks import complete_but
 
 N = 10_000
 WARMUP = 100
@@ -68,10 +67,10 @@ CASES = [
     for half_life in (0, 300)
     for auto in (0, 1)
 ]
-QUICK = [("2 features", 16, 300, 1)]
 
 
-@pytest.mark.parametrize("case", complete_but(QUICK, CASES), ids=str)
+@pytest.mark.complete
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_page_finds_what_python_finds(page, tmp_path, case):
     points, slots, half_life, auto = case
     x = POINTS[points]()
