@@ -6,6 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Sanitizers take ten times as long: with them, tests of many combinations take a part of these. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#define SANITIZED __has_feature(address_sanitizer)
+#else
+#define SANITIZED 0
+#endif
+
 static int checks_passed, checks_failed;
 
 #define CHECK(condition)                                                                                              \

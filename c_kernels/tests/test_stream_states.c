@@ -957,7 +957,7 @@ static void damage(mapdpm_options o, unsigned n_points)
     n = save(s, file);
     for (i = 0; i < n; i += 1 + i % 3) {
         CHECK(restore(&second, file, i) < 0);
-        for (bit = 0; bit < 8; bit++) {
+        for (bit = SANITIZED ? i % 4 : 0; bit < 8; bit += SANITIZED ? 4 : 1) {
             memcpy(again, file, n);
             again[i] ^= (unsigned char)(1u << bit);
             CHECK(mapdpm_snapshot_read(&second.stream, sizeof second.bytes, again, n) < 0);
