@@ -103,7 +103,8 @@ def all_checks():
         for i, parameters in enumerate(kind._unit_test_params()):
             for j, check in enumerate(checks_of(kind(**parameters))):
                 name = check.__name__
-                marks = pytest.mark.complete if "bounded_memory" in name else ()  # a second each
+                takes_long = "bounded_memory" in name  # a second
+                marks = pytest.mark.complete if i > 0 or takes_long else ()
                 yield pytest.param(kind, parameters, j, id=f"{kind.__name__}-{i}-{j}-{name}", marks=marks)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import mapdpm.stream
 from mapdpm import NormalKnownVariance, OnlineAlphaSelector, OnlineMAPDPM
+from tests.marks import complete_but
 
 PRIOR = NormalKnownVariance([0.0, 0.0], 100.0, 1.0)
 X = np.random.default_rng(0).normal(size=(20, 2)) + 9.0 * (np.arange(20) % 3)[:, None]
@@ -93,7 +94,7 @@ def interrupt():
 
 
 @pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", complete_but(["learner"], KINDS))
 def test_interrupts_at_every_moment(kind, call):
     model, number, reached = KINDS[kind](), 1, True
     at_moment(0, interrupt, lambda: CALLS[call](model))  # Python 3.12 traces instructions from the second call on
