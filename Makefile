@@ -187,7 +187,7 @@ clean:
 
 .venv/complete: .venv/tested
 	@echo 'installing what the complete tests need, in .venv'
-	@$(PIP) install --no-compile -e '.[test-all]'
+	@$(PIP) install --no-compile 'mapdpm[test-all]'
 	@touch $@
 
 check-tools:
