@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.cluster import hierarchy
 from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_mutual_info_score
@@ -174,6 +175,16 @@ def test_overlap_at_points_is_that_of_hennig():
             for a, b in itertools.permutations(range(len(names)), 2)
         ]
         assert tree.losses[t] == pytest.approx(-np.log(max(*taken, 1e-300)), rel=1e-9)
+
+
+def test_overlap_of_two_clusters_is_the_tail_of_a_normal():
+    """Of one variance: log (pi_j F_j / pi_i F_i) is normal for points of i; the smaller cluster is taken oftener."""
+    X = np.concatenate([np.linspace(-1.0, 1.0, 60), np.linspace(2.5, 3.5, 6)])[:, None]
+    z = np.repeat([0, 1], [60, 6])
+    tree = MAPDPM(likelihood=NormalKnownVariance(0.0, 1e8, 0.25), init=z, moves=()).fit(X).merge_tree("overlap")
+    apart, odds = 3.0 / 0.5, np.log(6.0 / 60.0)
+    taken = stats.norm.logcdf([-apart / 2.0 + odds / apart, -apart / 2.0 - odds / apart])
+    np.testing.assert_allclose(tree.losses, [-taken.max()], rtol=1e-6)
 
 
 def test_files_streams_and_point_estimates_have_trees():
