@@ -81,6 +81,8 @@ _MAKERS = {
 FAMILIES = tuple(_MAKERS)
 NORMAL = (NormalGamma, NormalKnownVariance, NormalInverseWishart)
 CONTINUOUS = (*NORMAL, GammaExponential)
+KINDS_OF_ROWS = (NormalGamma, NormalInverseWishart, Categorical)
+"""One of each kind: moments, a matrix, counts of tokens. What compiles for a family compiles for those like it."""
 DISCRETE = (Categorical, DirichletMultinomial, GammaPoisson, BetaBernoulli)
 
 

@@ -1,4 +1,4 @@
-"""Marks for the tests that `make test` leaves to `make test-all`."""
+"""Marks for the tests that `make test` leaves to `make test-all`, and this to `make test-slow`."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -8,7 +8,16 @@ import pytest
 
 def complete_but(quick: Collection[Any], values: Iterable[Any]) -> list[Any]:
     """``values`` as parameters of a test, all but ``quick`` for `make test-all` only."""
-    return [pytest.param(value, marks=() if value in quick else pytest.mark.complete) for value in values]
+    return _left_to(pytest.mark.complete, quick, values)
+
+
+def slow_but(kept: Collection[Any], values: Iterable[Any]) -> list[Any]:
+    """``values`` as parameters of a complete test, all but ``kept`` for `make test-slow` only."""
+    return _left_to(pytest.mark.slow, kept, values)
+
+
+def _left_to(mark: pytest.MarkDecorator, kept: Collection[Any], values: Iterable[Any]) -> list[Any]:
+    return [pytest.param(value, marks=() if value in kept else mark) for value in values]
 
 
 ends_early = pytest.mark.filterwarnings("ignore::mapdpm.ConvergenceWarning")

@@ -27,9 +27,9 @@ def problems(n, seed, most_points=400):
 
 @pytest.mark.complete
 def test_c_and_numba_agree_on_hostile_data():
-    for i, case in enumerate(problems(100, 1)):
+    for i, case in enumerate(problems(50, 1)):
         agree(case, "c", "numba", moves=("merge", "split") if i % 4 == 0 else ())
-    for case in problems(20, 5, 80):
+    for case in problems(10, 5, 80):
         agree(case, "c", "numba", moves=MOVES)
 
 

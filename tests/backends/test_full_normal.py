@@ -59,7 +59,7 @@ def test_c_and_python_agree(first):
 
 @pytest.mark.complete
 def test_c_and_numba_agree():
-    for i in range(60):
+    for i in range(30):
         agree(problem(2, i, 200), ("c", "numba"), MOVES if i % 4 == 0 else ())
 
 

@@ -25,7 +25,7 @@ def test_c_and_python_agree(fourth):
 
 @pytest.mark.complete
 def test_c_and_numba_agree():
-    for i in range(60):
+    for i in range(30):
         agree(problem(2, i, 200), "c", "numba", moves=MOVES if i % 4 == 0 else ())
 
 

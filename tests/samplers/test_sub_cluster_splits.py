@@ -26,8 +26,8 @@ from mapdpm.samplers import (
 from mapdpm.samplers.chain import Adapted
 from mapdpm.testing import kernels
 from mapdpm.testing.quadrature import QuadratureRng
-from tests.families import FAMILIES, example
-from tests.marks import complete_but
+from tests.families import FAMILIES, KINDS_OF_ROWS, example
+from tests.marks import complete_but, slow_but
 from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
 ALPHA = 0.7
@@ -196,7 +196,7 @@ def test_rows_are_those_of_all_chunks(merge, monkeypatch):
 
 
 @pytest.mark.complete
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", slow_but(KINDS_OF_ROWS, FAMILIES))
 def test_compiled_steps_are_plain_ones(family):
     likelihood, data = example(family, np.random.default_rng(6), n=12)
     sampler = SubClusterSplits(ALPHA)

@@ -20,8 +20,8 @@ from mapdpm.samplers.chain import Adapted
 from mapdpm.samplers.chain_data import ChainData
 from mapdpm.testing import exact, kernels, laws
 from mapdpm.testing.enumeration import partitions
-from tests.families import FAMILIES, example
-from tests.marks import complete_but
+from tests.families import FAMILIES, KINDS_OF_ROWS, example
+from tests.marks import complete_but, slow_but
 from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
 PRIOR = NormalGamma(0.0, 0.01, 2.0, 1.0)
@@ -47,7 +47,8 @@ def chain_of(sampler, likelihood, data, labels):
     return chain
 
 
-@pytest.mark.parametrize("family", complete_but([], FAMILIES))
+@pytest.mark.complete
+@pytest.mark.parametrize("family", slow_but(KINDS_OF_ROWS, FAMILIES))
 def test_compiled_steps_are_plain_ones(family):
     likelihood, data = example(family, np.random.default_rng(6), n=12)
     sampler = printed(deferred=False, super_clusters=True)
