@@ -9,6 +9,7 @@ import pytest
 from mapdpm import GammaPoisson, NormalGamma, NormalKnownVariance
 from mapdpm import state as states
 from mapdpm.metrics import adjusted_mutual_info
+from mapdpm.partition_priors import finite_prior, partition_prior
 from mapdpm.rng import seeded
 from mapdpm.samplers import (
     Chain,
@@ -124,6 +125,22 @@ def test_wrong_weights_show():
     """Where one of two clusters can have one, two or three points: of four."""
     assert sweep_lag("normal", "DP", 3, n=4) < 1e-3
     assert sweep_lag("normal", "DP", 3, with_fault("weights of a point too many"), n=4) > 3e-3
+
+
+class OfShapes:
+    """Draws whose values are their shapes."""
+
+    def log_gamma(self, shape):
+        return shape
+
+
+def test_weights_have_the_shapes_of_their_dirichlet():
+    """N_k - discount of a process, N_k + alpha / M of a finite mixture; the second cluster has no held point."""
+    counts, held = np.array([5, 1, 3, 0]), np.array([2, 0, 1, 0])
+    for prior, more in ((partition_prior(1.0), 0.0), (partition_prior(1.0, 0.4), -0.4), (finite_prior(2.0, 4), 0.5)):
+        slots, log_weights, _ = _restricted_sweep.open_slots(prior, counts, held, OfShapes())
+        np.testing.assert_array_equal(slots, [0, 2])
+        np.testing.assert_allclose(log_weights, [5.0 + more, 3.0 + more], rtol=1e-12)
 
 
 # ---- lone points -----------------------------------------------------------------------------------------------------
