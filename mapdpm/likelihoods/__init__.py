@@ -36,7 +36,7 @@ FAMILIES: tuple[type[Any], ...] = (
 )
 """All that there are."""
 
-FAMILY_NUMBERS: dict[type[Any], int] = {NormalGamma: 1, NormalKnownVariance: 2, NormalInverseWishart: 4}
+FAMILY_NUMBERS: dict[type[Any], int] = {family: family.number for family in FAMILIES if family.number}
 """``enum mapdpm_family`` of mapdpm.h: the name of a family in C and in model files."""
 
 STREAM_FAMILIES: tuple[type[Any], ...] = (NormalGamma, NormalKnownVariance)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,12 +27,31 @@ _MATRIX = 2
 _PART = 1 << 12  # points
 
 
+class Width(NamedTuple):
+    """A parameter that says how wide clusters are: its range where the prior is fitted.
+
+    The range is that of multiples of the empirical value, or of the value itself. At a start, one that ``follows`` is
+    the width of clusters, or the empirical value times that.
+    """
+
+    low: float = 1e-6
+    high: float = 1e6
+    absolute: bool = False
+    follows: bool = True
+
+
+COUNT = Width(1e-8, 1.0, absolute=True)
+"""That of a prior mean: one that counts as more than a point would be read off few."""
+
+
 def parameters(
     *,
     vectors: tuple[str, ...],
     positive: dict[str, float],
     matrices: tuple[str, ...] = (),
     check: Callable[[Any], None] | None = None,
+    widths: dict[str, Width] | None = None,
+    number: int = 0,
 ) -> Any:
     """Turn a NamedTuple class into a family: checked, frozen, compared by values (decision 2).
 
@@ -40,6 +59,8 @@ def parameters(
     entry, stretched to the data later); those in ``matrices`` symmetric positive definite ones of as many rows (a
     vector is a diagonal); all others become floats. Fields named in ``positive`` must be > 0, a matrix on its
     diagonal, and at most what it says. ``check`` is called with each object made, for what concerns several fields.
+    ``widths`` are the parameters that a fitted prior has from the data; without them, none is fitted. ``number`` is
+    that of ``enum mapdpm_family`` in mapdpm.h: the name of the family in C and in model files.
     """
     axes = dict.fromkeys(vectors, 1) | dict.fromkeys(matrices, _MATRIX)
 
@@ -65,6 +86,8 @@ def parameters(
             return made
 
         cls.axes = axes  # type: ignore[attr-defined]
+        cls.widths = widths or {}  # type: ignore[attr-defined]
+        cls.number = number  # type: ignore[attr-defined]
         cls._make = classmethod(lambda kind, values: kind(*values))  # type: ignore[attr-defined]  # _replace checks too
         cls.__new__ = new  # type: ignore[method-assign, assignment]
         cls.__eq__ = _equal  # type: ignore[assignment]

@@ -152,7 +152,7 @@ def empirical_prior(family: Any, X: Any, sample_weight: Any = None, missing: str
     """``family.empirical`` of points whose values may be ``missing``: a word that not every family knows."""
     if missing == _SKIP:
         return family.empirical(X, sample_weight, missing=missing)
-    return family.empirical(X, sample_weight)
+    return family.empirical(X) if sample_weight is None else family.empirical(X, sample_weight)
 
 
 def skipping(likelihood: Any, missing: str) -> Any:

@@ -18,12 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.jit import made_of
-from mapdpm.likelihoods._parameters import fitted_to, parameters
+from mapdpm.likelihoods._parameters import Width, fitted_to, parameters
 from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import digamma_of, log_rising
 
 
-@parameters(vectors=("b0",), positive={"a0": LARGEST, "b0": LARGEST})
+@parameters(
+    vectors=("b0",), positive={"a0": LARGEST, "b0": LARGEST}, widths={"a0": Width(follows=False), "b0": Width()}
+)
 class GammaExponential(NamedTuple):
     """Exponential data (waiting times) with independent features, conjugate Gamma prior on each rate.
 
@@ -47,9 +49,9 @@ class GammaExponential(NamedTuple):
     b0: Values
 
     @classmethod
-    def empirical(cls, X: Matrix) -> GammaExponential:
-        """a0 = 1, b0 = mean of each column (1 for a column of zeros)."""
-        mean = np.asarray(X, dtype=np.float64).mean(axis=0)
+    def empirical(cls, X: Matrix, sample_weight: Any = None) -> GammaExponential:
+        """a0 = 1, b0 = mean of each column (1 for a column of zeros); a point of weight w counts w times."""
+        mean = np.average(np.asarray(X, dtype=np.float64), axis=0, weights=sample_weight)
         return cls(1.0, np.where(mean > 0.0, mean, 1.0))
 
     def for_data(self, X: Matrix) -> GammaExponential:

@@ -9,13 +9,13 @@ import numpy as np
 
 from mapdpm.jit import made_of
 from mapdpm.likelihoods._moments import LEAST_SHARE
-from mapdpm.likelihoods._parameters import described, fitted_to, parameters
+from mapdpm.likelihoods._parameters import Width, described, fitted_to, parameters
 from mapdpm.likelihoods._sums import check_entries, is_exact
 from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import digamma_of, log_rising
 
 
-@parameters(vectors=("a0", "b0"), positive={"a0": LARGEST, "b0": LARGEST})
+@parameters(vectors=("a0", "b0"), positive={"a0": LARGEST, "b0": LARGEST}, widths={"a0": Width(), "b0": Width()})
 class BetaBernoulli(NamedTuple):
     """Features that are 0 or 1, independent, conjugate Beta prior on the probability of a 1.
 

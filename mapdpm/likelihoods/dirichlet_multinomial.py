@@ -18,7 +18,7 @@ from mapdpm.likelihoods._dirichlet import (
     sum_of,
 )
 from mapdpm.likelihoods._moments import HUGE, LEAST_SHARE, TINY
-from mapdpm.likelihoods._parameters import fitted_to, parameters
+from mapdpm.likelihoods._parameters import Width, fitted_to, parameters
 from mapdpm.likelihoods._sums import is_exact
 from mapdpm.protocol import LARGEST, RngVerbs, Values, Vector
 from mapdpm.special import log_rising
@@ -28,7 +28,7 @@ from mapdpm.validation import check_weights
 _FEW = 16.0
 
 
-@parameters(vectors=("beta",), positive={"beta": LARGEST})
+@parameters(vectors=("beta",), positive={"beta": LARGEST}, widths={"beta": Width()})
 class DirichletMultinomial(NamedTuple):
     """Documents as counts of words, conjugate Dirichlet prior on the distribution over words.
 

@@ -10,13 +10,13 @@ import numpy as np
 from mapdpm.data.counts import MOST
 from mapdpm.jit import jitable, made_of
 from mapdpm.likelihoods._moments import LEAST_SHARE
-from mapdpm.likelihoods._parameters import described, fitted_to, parameters
+from mapdpm.likelihoods._parameters import Width, described, fitted_to, parameters
 from mapdpm.likelihoods._sums import check_entries, is_exact
 from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import LARGE_COUNT, digamma_of, log_count_gain, log_factorial, log_rising
 
 
-@parameters(vectors=("a0", "b0"), positive={"a0": LARGEST, "b0": LARGEST})
+@parameters(vectors=("a0", "b0"), positive={"a0": LARGEST, "b0": LARGEST}, widths={"a0": Width(), "b0": Width()})
 class GammaPoisson(NamedTuple):
     """Counts with independent Poisson features, conjugate Gamma prior on each rate.
 

@@ -11,7 +11,7 @@ from mapdpm.jit import jitable, made_of
 from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._moments import HUGE, LOG_2PI, LOG_PI, PREPARED, TINY
-from mapdpm.likelihoods._parameters import check_range, described, fitted_to, frozen, parameters
+from mapdpm.likelihoods._parameters import COUNT, Width, check_range, described, fitted_to, frozen, parameters
 from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import digamma_of, log_gamma_excess, log_rising
 
@@ -20,7 +20,12 @@ from mapdpm.special import digamma_of, log_gamma_excess, log_rising
 _LARGE = 1e5
 
 
-@parameters(vectors=("m0", "b0"), positive={"c0": LARGEST, "a0": 1e8, "b0": LARGEST})
+@parameters(
+    vectors=("m0", "b0"),
+    positive={"c0": LARGEST, "a0": 1e8, "b0": LARGEST},
+    widths={"c0": COUNT, "b0": Width(), "a0": Width(0.25, 100.0, absolute=True, follows=False)},
+    number=1,
+)
 class NormalGamma(NamedTuple):
     """Normal data with independent features, conjugate Normal-Gamma prior (Raykov2014 (8)).
 

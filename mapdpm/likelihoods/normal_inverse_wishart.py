@@ -14,7 +14,7 @@ from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods import _triangle as tri
 from mapdpm.likelihoods._moments import LEAST_SHARE, LOG_PI
-from mapdpm.likelihoods._parameters import check_range, described, fitted_to, frozen, parameters
+from mapdpm.likelihoods._parameters import COUNT, Width, check_range, described, fitted_to, frozen, parameters
 from mapdpm.protocol import LARGEST, Labels, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import digamma_of, log_rising, multigamma_excess
 
@@ -32,7 +32,12 @@ def _check_freedom(prior: Any) -> None:
 
 
 @parameters(
-    vectors=("m0",), matrices=("psi0",), positive={"c0": LARGEST, "nu0": 2e8, "psi0": LARGEST}, check=_check_freedom
+    vectors=("m0",),
+    matrices=("psi0",),
+    positive={"c0": LARGEST, "nu0": 2e8, "psi0": LARGEST},
+    check=_check_freedom,
+    widths={"c0": COUNT, "psi0": Width()},
+    number=4,
 )
 class NormalInverseWishart(NamedTuple):
     """Normal data with correlated features, conjugate Normal-inverse-Wishart prior on mean and covariance.

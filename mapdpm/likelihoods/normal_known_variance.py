@@ -11,13 +11,18 @@ from mapdpm.jit import jitable, made_of
 from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._moments import HUGE, LOG_2PI, PREPARED, TINY
-from mapdpm.likelihoods._parameters import check_range, described, fitted_to, frozen, parameters
+from mapdpm.likelihoods._parameters import Width, check_range, described, fitted_to, frozen, parameters
 from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
 
 _WITHIN = 0.1
 
 
-@parameters(vectors=("m0", "prior_variance", "variance"), positive={"prior_variance": LARGEST, "variance": LARGEST})
+@parameters(
+    vectors=("m0", "prior_variance", "variance"),
+    positive={"prior_variance": LARGEST, "variance": LARGEST},
+    widths={"prior_variance": Width(follows=False), "variance": Width()},
+    number=2,
+)
 class NormalKnownVariance(NamedTuple):
     """Normal data with independent features of known variance, conjugate Normal prior on each mean (Raykov2014 2.3).
 

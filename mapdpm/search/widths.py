@@ -6,20 +6,13 @@ A place in the search is the logarithm of each parameter, as a multiple of that 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from mapdpm.backends import BACKENDS, evidence
 from mapdpm.backends.evidence import Box
-from mapdpm.likelihoods import (
-    BetaBernoulli,
-    DirichletMultinomial,
-    GammaPoisson,
-    NormalGamma,
-    NormalInverseWishart,
-    NormalKnownVariance,
-)
+from mapdpm.likelihoods import FAMILIES, NormalGamma
 from mapdpm.names import AUTO
 from mapdpm.protocol import LARGEST, SMALLEST, Vector
 from mapdpm.search.observed import less_anchor
@@ -27,31 +20,6 @@ from mapdpm.state import Mixture
 
 _TOLERANCE = 0.03  # of a logarithm: the evidence is flat there
 _GAIN_OF_CYCLE = 1e-5  # relative, of the evidence
-
-
-class Parameter(NamedTuple):
-    """The range of a parameter in the search: of multiples of the empirical value, or of the value itself.
-
-    At a start, one that ``follows`` is the width of clusters, or the empirical value times that.
-    """
-
-    low: float = 1e-6
-    high: float = 1e6
-    absolute: bool = False
-    follows: bool = True
-
-
-_COUNT = Parameter(1e-8, 1.0, absolute=True)  # a prior mean that counts as more than a point would be read off few
-
-FITTED: dict[type[Any], dict[str, Parameter]] = {
-    NormalGamma: {"c0": _COUNT, "b0": Parameter(), "a0": Parameter(0.25, 100.0, absolute=True, follows=False)},
-    NormalInverseWishart: {"c0": _COUNT, "psi0": Parameter()},
-    NormalKnownVariance: {"prior_variance": Parameter(follows=False), "variance": Parameter()},
-    DirichletMultinomial: {"beta": Parameter()},
-    GammaPoisson: {"a0": Parameter(), "b0": Parameter()},
-    BetaBernoulli: {"a0": Parameter(), "b0": Parameter()},
-}
-"""The parameters that are fitted, a line for each family."""
 
 
 def family_to_fit(likelihood: Any) -> Any:
@@ -63,8 +31,8 @@ def family_to_fit(likelihood: Any) -> Any:
         return NormalGamma
     if not isinstance(likelihood, type):
         return None
-    if likelihood not in FITTED:
-        known = ", ".join(family.__name__ for family in FITTED)
+    if not getattr(likelihood, "widths", None):
+        known = ", ".join(family.__name__ for family in FAMILIES if family.widths)
         msg = f"there is no rule to fit the prior of {likelihood.__name__}: give one with its prior, or one of {known}"
         raise ValueError(msg)
     return likelihood
@@ -75,7 +43,7 @@ class Widths:
 
     def __init__(self, empirical: Any) -> None:
         self._empirical = empirical
-        self._rule = FITTED[type(empirical)]
+        self._rule = empirical.widths
         ranges = [self._range(name) for name in self._rule]
         low, high = np.array([[math.log(ends[side]) for ends in ranges] for side in (0, 1)])
         self._widths = evidence.Widths(empirical, tuple(self._rule), Box(low, high, _TOLERANCE, _GAIN_OF_CYCLE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -12,17 +13,10 @@ from mapdpm.likelihoods import NormalGamma
 from mapdpm.protocol import Labels, Vector
 from mapdpm.search.chunks import Frame, sums_of
 from mapdpm.search.observed import Observed, less_anchor
-from mapdpm.search.widths import FITTED
 from mapdpm.selection.grid import Setting, changed_likelihood
 from mapdpm.validation import check_number
 
 _UNDETERMINED = (NormalGamma, "a0")  # it trades off against b0: a few clusters do not tell, and here it has no range
-
-DEFAULTS = {
-    family: tuple(f"{name}_scale" for name in parameters if (family, name) != _UNDETERMINED)
-    for family, parameters in FITTED.items()
-}
-"""The parameters that are searched where the caller names none."""
 
 REACH = np.log(1e4)
 """Largest distance of a parameter from its start, in log."""
@@ -31,13 +25,19 @@ _TOLERANCE = 1e-7  # of a logarithm: about the root of rounding; a maximum looks
 _GAIN = 1e-10  # relative, of the log joint: the last cycle gains less
 
 
+def searched(family: Any) -> list[str]:
+    """The parameters that are searched where the caller names none."""
+    names = getattr(family, "widths", ())
+    return [f"{name}_scale" for name in names if (family, name) != _UNDETERMINED]
+
+
 def start_of(setting: Setting, family: type) -> Setting:
     """``setting``, checked; or the defaults of the family where it is empty."""
     if not setting:
-        if family not in DEFAULTS:
+        if not searched(family):
             msg = f"name the parameters of {family.__name__} to choose: alphas=[{{'NAME_scale': 1.0}}]"
             raise ValueError(msg)
-        return dict.fromkeys(DEFAULTS[family], 1.0)
+        return dict.fromkeys(searched(family), 1.0)
     for name, value in setting.items():
         if not check_number(name, value) > 0.0:
             msg = f"{name} must be > 0 to be chosen by empirical Bayes, got {value}"

@@ -22,8 +22,10 @@ from mapdpm import (
     select_alpha,
 )
 from mapdpm.backends.evidence import Box, largest
+from mapdpm.likelihoods import FAMILIES
+from mapdpm.likelihoods._template import GammaExponential
 from mapdpm.search import fitted_prior, widths
-from mapdpm.search.widths import FITTED, Widths
+from mapdpm.search.widths import Widths
 from tests.marks import complete_but
 from tests.oracle import raw
 
@@ -42,11 +44,14 @@ def counts(seed=0):
     return rng.poisson(rng.gamma(0.5, 10.0, (3, 6))[rng.integers(0, 3, 120)]).astype(float)
 
 
+FITTED = [family for family in FAMILIES if family.widths]
+
+
 def points_for(family):
     X = counts()
     if family is BetaBernoulli:
         return (X > 4.0).astype(float)
-    if family in {DirichletMultinomial, GammaPoisson}:
+    if family in {DirichletMultinomial, GammaPoisson, GammaExponential}:
         return X
     return blobs(6, 20)[0]
 
@@ -166,12 +171,13 @@ def test_points_of_weight_0_do_not_count():
     assert np.array_equal(whole.labels_[w > 0.0], part.labels_)
 
 
-@pytest.mark.parametrize("family", complete_but([NormalKnownVariance, DirichletMultinomial], FITTED))
+@pytest.mark.parametrize("family", complete_but([NormalKnownVariance, GammaExponential], [*FITTED, GammaExponential]))
 def test_a_family_stands_for_its_fitted_prior(family):
     X = points_for(family)
     auto, empirical = MAPDPM(likelihood=family).fit(X), MAPDPM(likelihood=family.empirical(X)).fit(X)
     assert type(auto.likelihood_) is family
     assert auto.log_joint_ >= empirical.log_joint_
+    assert type(MAPDPM(likelihood=family).fit(X, sample_weight=np.arange(len(X)) % 3).likelihood_) is family
 
 
 # ---- samples ---------------------------------------------------------------------------------------------------------

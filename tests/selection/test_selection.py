@@ -149,7 +149,7 @@ def test_empirical_bayes_is_the_largest_marginal(family):
     """
     X = blobs(7, 150, K=12)
     found = select_alpha(X, [1.0], method="empirical-bayes", likelihood=family.empirical(X))
-    base, names = family.empirical(X), empirical_bayes.DEFAULTS[family]
+    base, names = family.empirical(X), empirical_bayes.searched(family)
 
     def negative(logs):
         scales = dict(zip(names, np.exp(logs), strict=True))
@@ -197,7 +197,7 @@ def test_empirical_bayes_of_every_family(family):
         rows = [laws.row_of(likelihood, data, np.flatnonzero(z == k)) for k in range(max(z) + 1)]
         return sum(map(likelihood.log_marginal, rows))
 
-    for name in empirical_bayes.DEFAULTS[family]:
+    for name in empirical_bayes.searched(family):
         field = name.removesuffix("_scale")
         for factor in (0.98, 1.02):
             if abs(np.log(found.params[name])) < empirical_bayes.REACH - 0.1:
