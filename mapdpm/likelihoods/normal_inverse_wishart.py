@@ -18,16 +18,14 @@ from mapdpm.likelihoods._parameters import COUNT, Width, check_range, described,
 from mapdpm.protocol import LARGEST, Labels, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import digamma_of, log_rising, multigamma_excess
 
+_ROUNDING = 1e-6  # of a diagonal in float32, and some
 _SCALARS = 5
 """Behind the statistics: constant, exponent, stretch, log |psi_n| / 2, and what removals have left (``remove``)."""
 
-_ROUNDING = 1e-6  # of a diagonal in float32, and some
-
 
 def _check_freedom(prior: Any) -> None:
-    D = len(prior.m0)
-    if not prior.nu0 > D - 1:
-        msg = f"nu0 must be > the number of features less one, {D - 1}, got {prior.nu0}; D + 2 is a common choice"
+    if not prior.nu0 > (least := len(prior.m0) - 1):
+        msg = f"nu0 must be > the number of features less one, {least}, got {prior.nu0}; D + 2 is a common choice"
         raise ValueError(msg)
 
 
@@ -67,8 +65,7 @@ class NormalInverseWishart(NamedTuple):
     -----
     Immutable and comparable. A row is ``n, mean, L | constants, pivots of psi0, m_n, R, scratch``: L the Cholesky
     factor of psi0 + scatter, R that of psi_n. ``add``, ``remove``, ``prepare`` and ``log_predictive`` cost O(D^2),
-    ``merge`` and ``init`` O(D^3). With D = 1 this is ``NormalGamma(m0, c0, nu0 / 2, psi0 / 2)``. Formulas:
-    docs/maths.md, (33) to (38).
+    ``merge`` and ``init`` O(D^3). At D = 1: ``NormalGamma(m0, c0, nu0 / 2, psi0 / 2)``. docs/maths.md, (33) to (38).
 
     Examples
     --------
