@@ -26,7 +26,7 @@ double log_weight_of(score_table *table, int64_t slot, double n, int64_t less)
                         weights_above(g, capacity, table->group)[slot]);
 }
 
-/* That of bounds is rounded up. */
+/* The copy for bounds is rounded up. */
 void set_log_weight(score_table *table, int64_t column, double log_weight)
 {
     table->log_weight[column] = log_weight;

@@ -1,5 +1,5 @@
 /* Bounds of the scores of points with all columns, for full covariance matrices: their tails are 1 + stretch times the
- * squared distance. Four points are solved at a time, in the lanes of a vector. Internal to the batch sweep.
+ * squared distance. Four points are solved at a time, in the lanes of a vector. A part of bounds.c.
  */
 #ifndef MAPDPM_FULL_TAILS_H
 #define MAPDPM_FULL_TAILS_H

@@ -14,12 +14,10 @@
 /* The dynamic linker chooses among clones of a function. The sanitizers start too late for that. MAPDPM_ONE_CLONE names
  * one, for tests and measurements. */
 #if defined(MAPDPM_ONE_CLONE)
-#define CLONES __attribute__((target(MAPDPM_ONE_CLONE), unused))
+#define CLONES __attribute__((target(MAPDPM_ONE_CLONE)))
 #elif defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) &&                     \
     !defined(MAPDPM_NO_CLONES)
-#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "arch=x86-64-v2", "default"), unused))
-#elif defined(__GNUC__)
-#define CLONES __attribute__((unused))
+#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "arch=x86-64-v2", "default")))
 #else
 #define CLONES
 #endif
@@ -249,6 +247,26 @@ static inline int lowest_bit(uint32_t bits)
 static inline int64_t lane_row_size(int64_t D)
 {
     return 2 * D + (D + FEATURES_PER_STEP - 1) / FEATURES_PER_STEP;
+}
+
+/* If D factors times their exponent exceed this, a plain product may be off by a tenth of the tolerance. */
+static const double LARGE_EXPONENT = 1e5;
+
+/* Whether the exponent of a column makes a plain product lose digits of the score. */
+static inline int is_large(const score_table *table, double exponent)
+{
+    return table->is_product && exponent * (double)table->likelihood.D > LARGE_EXPONENT;
+}
+
+/* |R^-1 (x - centre)|^2 of a point with a column, for full covariance matrices. */
+ALWAYS_INLINE double distance_of(const score_table *table, int64_t column, const double *x)
+{
+    const int64_t D = table->likelihood.D;
+    double *const statistics = statistics_of_column(table, column), total = 0.0;
+
+    triangle_solve(full_factor(statistics, D), table->inverse + column * D, x, full_centre(statistics, D),
+                   table->likelihood.scratch, D, &total);
+    return total;
 }
 
 #endif

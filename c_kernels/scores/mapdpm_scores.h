@@ -1,5 +1,5 @@
-/* What the batch kernels ask of a score table: table.c sets it up and moves points, columns.c keeps its columns, bounds.c
- * bounds the scores of a batch of points, scores.c and exact.c score them. Internal to the batch kernels.
+/* The functions of a score table: table.c sets it up and moves points, columns.c keeps its columns, bounds.c bounds the
+ * scores of a batch of points; leave_one_out.c, scores.c and exact.c score them. Internal to the batch kernels.
  */
 #ifndef MAPDPM_SCORES_H
 #define MAPDPM_SCORES_H
@@ -75,7 +75,7 @@ uint32_t bound_batch(score_table *table);
  * certain to stay; returns those that still are. */
 uint32_t bound_batch_after_move(score_table *table, int64_t q, int64_t from, int64_t to, uint32_t certain);
 
-/* ---- scores.c ---------------------------------------------------------------------------------------------------- */
+/* ---- leave_one_out.c ------------------------------------------------------------------------------------------- */
 
 /* The statistics of a slot without point i, from its members. */
 double *statistics_without(score_table *table, int64_t slot, int64_t i);
@@ -86,6 +86,8 @@ int leave_one_out_in_closed_form(const score_table *table, int64_t slot, const d
 
 /* The leave-one-out score of point i, the current point, in any case. */
 double score_leave_one_out(score_table *table, int64_t slot, int64_t i);
+
+/* ---- scores.c ---------------------------------------------------------------------------------------------------- */
 
 /* The scores of the current point with all columns that are in use, into table->scores. */
 void score_columns(const score_table *table);
