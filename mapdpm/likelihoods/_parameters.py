@@ -41,7 +41,7 @@ class Width(NamedTuple):
 
 
 COUNT = Width(1e-8, 1.0, absolute=True)
-"""That of a prior mean: one that counts as more than a point would be read off few."""
+"""The range of how many points a prior mean counts as: a few clusters could not tell a number above 1."""
 
 
 def parameters(
@@ -59,8 +59,8 @@ def parameters(
     entry, stretched to the data later); those in ``matrices`` symmetric positive definite ones of as many rows (a
     vector is a diagonal); all others become floats. Fields named in ``positive`` must be > 0, a matrix on its
     diagonal, and at most what it says. ``check`` is called with each object made, for what concerns several fields.
-    ``widths`` are the parameters that a fitted prior has from the data; without them, none is fitted. ``number`` is
-    that of ``enum mapdpm_family`` in mapdpm.h: the name of the family in C and in model files.
+    ``widths`` are the parameters that are fitted where the class stands for its fitted prior. ``number`` is the name of
+    the family in C and in model files, ``enum mapdpm_family`` of mapdpm.h; 0 is none.
     """
     axes = dict.fromkeys(vectors, 1) | dict.fromkeys(matrices, _MATRIX)
 

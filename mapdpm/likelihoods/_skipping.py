@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -149,10 +150,15 @@ def is_there(value: float) -> bool:
 
 
 def empirical_prior(family: Any, X: Any, sample_weight: Any = None, missing: str = MISSING[0]) -> Any:
-    """``family.empirical`` of points whose values may be ``missing``: a word that not every family knows."""
+    """``family.empirical``; ValueError for weights, or values that may be ``missing``, if the family takes none."""
+    given = {} if sample_weight is None else {"sample_weight": sample_weight}
     if missing == _SKIP:
-        return family.empirical(X, sample_weight, missing=missing)
-    return family.empirical(X) if sample_weight is None else family.empirical(X, sample_weight)
+        given["missing"] = missing
+    for name in given:
+        if name not in inspect.signature(family.empirical).parameters:
+            msg = f"{family.__name__}.empirical takes no {name}, so no prior is fitted with it: give one of your own"
+            raise ValueError(msg)
+    return family.empirical(X, **given)
 
 
 def skipping(likelihood: Any, missing: str) -> Any:

@@ -180,6 +180,19 @@ def test_a_family_stands_for_its_fitted_prior(family):
     assert type(MAPDPM(likelihood=family).fit(X, sample_weight=np.arange(len(X)) % 3).likelihood_) is family
 
 
+def test_a_family_says_what_its_empirical_prior_does_not_take():
+    class Plain(GammaExponential):
+        @classmethod
+        def empirical(cls, X):
+            return super().empirical(X)
+
+    X = counts()
+    with pytest.raises(ValueError, match=r"Plain\.empirical takes no sample_weight, so no prior is fitted with it"):
+        MAPDPM(likelihood=Plain).fit(X, sample_weight=np.arange(len(X)))
+    with pytest.raises(ValueError, match=r"Plain\.empirical takes no missing, so no prior is fitted with it"):
+        MAPDPM(likelihood=Plain, missing="skip").fit(np.where(X > 30.0, np.nan, X))
+
+
 # ---- samples ---------------------------------------------------------------------------------------------------------
 
 
