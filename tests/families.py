@@ -82,7 +82,7 @@ FAMILIES = tuple(_MAKERS)
 NORMAL = (NormalGamma, NormalKnownVariance, NormalInverseWishart)
 CONTINUOUS = (*NORMAL, GammaExponential)
 KINDS_OF_ROWS = (NormalGamma, NormalInverseWishart, Categorical)
-"""One of each kind: moments, a matrix, counts of tokens. What compiles for a family compiles for those like it."""
+"""A family for each kind of row: moments, a matrix, counts of tokens."""
 DISCRETE = (Categorical, DirichletMultinomial, GammaPoisson, BetaBernoulli)
 
 

@@ -14,7 +14,7 @@ from mapdpm.protocol import Model
 from mapdpm.testing.backends import agree
 from mapdpm.testing.data import hostile
 from mapdpm.testing.laws import row_of
-from tests.marks import complete_but
+from tests.marks import complete_but, slow_but
 
 pytestmark = pytest.mark.compiled
 
@@ -26,10 +26,11 @@ def problems(n, seed, most_points=400):
 
 
 @pytest.mark.complete
-def test_c_and_numba_agree_on_hostile_data():
-    for i, case in enumerate(problems(50, 1)):
+@pytest.mark.parametrize("half", slow_but([0], [0, 1]))
+def test_c_and_numba_agree_on_hostile_data(half):
+    for i, case in enumerate(problems(100, 1)[50 * half : 50 * half + 50], 50 * half):
         agree(case, "c", "numba", moves=("merge", "split") if i % 4 == 0 else ())
-    for case in problems(10, 5, 80):
+    for case in problems(20, 5, 80)[10 * half : 10 * half + 10]:
         agree(case, "c", "numba", moves=MOVES)
 
 

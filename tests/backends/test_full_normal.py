@@ -9,7 +9,7 @@ from mapdpm.backends import BACKENDS, resolve
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model
 from mapdpm.testing.data import hostile
-from tests.marks import complete_but
+from tests.marks import complete_but, slow_but
 
 MOVES = ("merge", "split", "permutation", "regroup")
 
@@ -58,8 +58,9 @@ def test_c_and_python_agree(first):
 
 
 @pytest.mark.complete
-def test_c_and_numba_agree():
-    for i in range(30):
+@pytest.mark.parametrize("first", slow_but([0], [0, 30]))
+def test_c_and_numba_agree(first):
+    for i in range(first, first + 30):
         agree(problem(2, i, 200), ("c", "numba"), MOVES if i % 4 == 0 else ())
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from mapdpm.testing.backends import agree
 from mapdpm.testing.data import hostile
-from tests.marks import complete_but
+from tests.marks import complete_but, slow_but
 from tests.missing_values import with_gaps
 
 MOVES = ("merge", "split", "permutation", "regroup")
@@ -24,8 +24,9 @@ def test_c_and_python_agree(fourth):
 
 
 @pytest.mark.complete
-def test_c_and_numba_agree():
-    for i in range(30):
+@pytest.mark.parametrize("first", slow_but([0], [0, 30]))
+def test_c_and_numba_agree(first):
+    for i in range(first, first + 30):
         agree(problem(2, i, 200), "c", "numba", moves=MOVES if i % 4 == 0 else ())
 
 

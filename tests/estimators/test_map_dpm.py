@@ -174,15 +174,15 @@ def test_novelty_and_probabilities():
     assert proba[0, -1] > 0.5
 
 
-def test_integer_weight_is_repetition_in_the_joint():
+@pytest.mark.parametrize("backend", complete_but(["c", "python"], BACKENDS))
+def test_integer_weight_is_repetition_in_the_joint(backend):
     """Holds for a given partition; in a fit, copies may part. Here one sweep finds it, for blobs are far apart."""
     X = blobs(4, n=40)
     times = np.random.default_rng(4).integers(1, 4, 40)
-    for backend in ("c", "python"):
-        heavy = MAPDPM(likelihood=prior(), backend=backend).fit(X, sample_weight=times)
-        copies = MAPDPM(likelihood=prior(), init=np.repeat(heavy.labels_, times), max_sweeps=1, backend=backend)
-        copies.fit(np.repeat(X, times, axis=0))
-        assert copies.history_[0] == pytest.approx(heavy.log_joint_, rel=1e-11)
+    heavy = MAPDPM(likelihood=prior(), backend=backend).fit(X, sample_weight=times)
+    copies = MAPDPM(likelihood=prior(), init=np.repeat(heavy.labels_, times), max_sweeps=1, backend=backend)
+    copies.fit(np.repeat(X, times, axis=0))
+    assert copies.history_[0] == pytest.approx(heavy.log_joint_, rel=1e-11)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -254,7 +254,7 @@ def test_no_pass_lowers_the_joint(family, alpha, n_passes, monkeypatch):
     monkeypatch.setattr(climb_in_passes, "BETWEEN", 20)
     backend = "c" if family in BY_C else "numba" if family is not GammaExponential else "python"
     frame, data = frame_of(family, seed=9, n=150, prior=partition_prior(alpha, 0.0), backend=backend)
-    n_passes = n_passes // 20 if backend == "python" else n_passes
+    n_passes = n_passes // 5 if backend == "python" else n_passes
     rng, done, small = np.random.default_rng(1), 0, 0
     limits = Limits(None, 50, lambda: False, lambda _: False)
     while done < n_passes:
