@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         NormalKnownVariance,
     )
     from mapdpm.likelihoods.drifting_normal import DriftingNormal
+    from mapdpm.likelihoods.mixed import Mixed
     from mapdpm.merging.make import merge_tree
     from mapdpm.merging.tree import MergeTree
     from mapdpm.models.dependent_dp import DependentDP
@@ -53,6 +54,7 @@ __all__ = [
     "GammaPoisson",
     "HDPMixture",
     "MergeTree",
+    "Mixed",
     "NormalGamma",
     "NormalInverseWishart",
     "NormalKnownVariance",
@@ -69,21 +71,15 @@ __all__ = [
 
 _HOMES = {
     "Alarm": "stream.alarm",
-    "BetaBernoulli": "likelihoods",
     "DPMeans": "estimators.dp_means",
     "DependentDP": "models.dependent_dp",
-    "Categorical": "likelihoods",
     "ConvergenceWarning": "validation",
-    "DirichletMultinomial": "likelihoods",
     "DriftingNormal": "likelihoods.drifting_normal",
-    "GammaPoisson": "likelihoods",
     "HDPHMM": "models.hdp_hmm",
     "HDPMixture": "models.hdp",
     "MAPDPM": "estimators.map_dpm",
     "MergeTree": "merging.tree",
-    "NormalGamma": "likelihoods",
-    "NormalInverseWishart": "likelihoods",
-    "NormalKnownVariance": "likelihoods",
+    "Mixed": "likelihoods.mixed",
     "OnlineAlphaSelector": "stream.selector",
     "OnlineHDP": "stream.hdp",
     "OnlineHDPHMM": "stream.hdp_hmm",
@@ -93,6 +89,8 @@ _HOMES = {
     "save": "files.load_save",
     "select_alpha": "selection",
 }
+
+"""Where a name lives; the others are families, of ``likelihoods``."""
 
 _PARTS = (
     "dask",
@@ -126,10 +124,10 @@ def get_include() -> str:
 def __getattr__(name: str) -> Any:
     if name in _PARTS:
         return importlib.import_module(f"mapdpm.{name}")
-    if name not in _HOMES:
+    if name not in __all__:
         msg = f"module 'mapdpm' has no attribute {name!r}"
         raise AttributeError(msg)
-    found = globals()[name] = getattr(importlib.import_module(f"mapdpm.{_HOMES[name]}"), name)
+    found = globals()[name] = getattr(importlib.import_module(f"mapdpm.{_HOMES.get(name, 'likelihoods')}"), name)
     return found
 
 

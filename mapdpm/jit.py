@@ -54,7 +54,7 @@ def _mark(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:
 
 
 def optional(default: Callable[P, R]) -> Callable[P, R]:
-    """A verb that some families have, called as a function: for the other families it is ``default``."""
+    """A verb that some families, or forms of data, have, called as a function: for the others it is ``default``."""
     verb = default.__name__
 
     @functools.wraps(default)
@@ -118,7 +118,8 @@ def _register_shared(numba: Any) -> None:
 
 def _picked_from(default: Any) -> Any:
     def pick(family: Any, *_: Any) -> Any:
-        return _bare(getattr(family.instance_class, default.__name__, default))
+        kind = getattr(family, "instance_class", None)  # an array has none
+        return _bare(getattr(kind, default.__name__, default))
 
     pick.__signature__ = inspect.signature(_bare(default))  # type: ignore[attr-defined]
     return pick

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.likelihoods import FAMILY_NUMBERS, STREAM_FAMILIES
+from mapdpm.likelihoods import FAMILY_NUMBERS, STREAM_FAMILIES, NormalInverseWishart
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.likelihoods._skipping import Skipping
 from mapdpm.likelihoods._squared_distance import SquaredDistance
@@ -21,7 +21,10 @@ NOT_BUILT = (
     f"the C kernels are not in {Path(__file__).resolve().parent}; in a checkout, pip install -e . compiles them there, "
     "or work in another folder, where Python finds the installed mapdpm"
 )
-TWINS = {**FAMILY_NUMBERS, SquaredDistance: 3}
+TWINS: dict[type[Any], int] = {
+    SquaredDistance: 3,
+    **{kind: FAMILY_NUMBERS[kind] for kind in (*STREAM_FAMILIES, NormalInverseWishart)},
+}
 _WRITTEN = frozenset({"labels", "counts", "rows", "table", "sizes", "weights"})  # fields whose arrays C edits
 _SKIPPING = 16  # MAPDPM_SKIPPING of mapdpm_batch.h
 _KINDS: dict[np.dtype[Any], str] = {

@@ -62,6 +62,8 @@ def read_by(likelihood: Any, X: Any, missing: str | None = None) -> Any:
     """
     if missing is not None:
         check_choice("missing", missing, MISSING)
+    if hasattr(likelihood, "read_table"):
+        return likelihood.read_table(X, missing == "skip")
     whole = hasattr(likelihood, "log_predictive") and not hasattr(likelihood, "feature")
     if whole and missing == "skip":
         name = (likelihood if isinstance(likelihood, type) else type(likelihood)).__name__

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.data.counts import Counts
+from mapdpm.jit import optional
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.validation import check_points
 
@@ -34,6 +35,10 @@ class Tokens(NamedTuple):
     def n_features(self) -> int:
         """The number of words: a token is a vector of counts with a single 1."""
         return self.n_words
+
+    def word_of(self, i: int) -> int:
+        """The word of point ``i``, for kernels."""
+        return int(self.words[i])
 
     def rows(self, points: Labels) -> Tokens:
         """The tokens ``points``, in that order."""
@@ -64,6 +69,12 @@ class Tokens(NamedTuple):
         """A row of counts for each token."""
         n = len(self.words)
         return Counts(np.ones(n), self.words, np.arange(n + 1), self.n_words)
+
+
+@optional
+def word_of(data: Any, i: int) -> int:
+    """The word of point ``i`` of ``Tokens``; or of an array, in whose only column a word is a number."""
+    return int(data[i, 0])
 
 
 def check_tokens(X: Any, n_words: int | None) -> Tokens:

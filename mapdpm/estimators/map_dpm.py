@@ -187,16 +187,26 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         ValueError
             A parameter or the data is invalid; the message says where, and what was got.
         """
-        names, points = self._read_to_fit(X, self.missing)
-        self._fit_points(points, sample_weight, names=names)
+        names, points, likelihood = self._read_to_fit(X, self.missing)
+        self._fit_points(points, sample_weight, names=names, likelihood=likelihood)
         return self
 
     def _fit_points(
-        self, points: Any, sample_weight: Any = None, warm: WarmStart | None = None, names: Names | None = None
+        self,
+        points: Any,
+        sample_weight: Any = None,
+        warm: WarmStart | None = None,
+        names: Names | None = None,
+        likelihood: Any = None,
     ) -> WarmStart | None:
-        """``fit`` to points in the form that the likelihood reads; returns the warm start of the next fit."""
+        """``fit`` to points in the form that the likelihood reads; returns the warm start of the next fit.
+
+        ``likelihood`` is that of the estimator where it depends on the columns.
+        """
         n_points = point_set(points).n_points
         settings = self._settings(n_points)
+        if likelihood is not None:
+            settings = settings._replace(likelihood=likelihood)
         fitted = self._fit(settings, points, check_weights(sample_weight, n_points, self.discount), warm)
         self._take(fitted, names)
         return fitted.warm

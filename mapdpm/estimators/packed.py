@@ -13,8 +13,9 @@ from mapdpm.data.frames import Names, column_names
 from mapdpm.estimators.base import Estimator
 from mapdpm.files import container
 from mapdpm.files.batch_models import RESULTS, Restored
-from mapdpm.likelihoods import FAMILY_NUMBERS
-from mapdpm.likelihoods._skipping import plain, skips
+from mapdpm.files.families import has_format
+from mapdpm.likelihoods._skipping import skips
+from mapdpm.likelihoods.mixed import Mixed, of_columns
 from mapdpm.names import MISSING
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector, Weights
 from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
@@ -68,7 +69,7 @@ class PackedMixture(FittedEstimator):
         """State for pickle, copy and joblib: the mixture as the bytes of a model file, checked on reading."""
         state = dict(self.__dict__)
         mixture = state.get("_mixture")
-        if mixture is not None and type(plain(mixture.likelihood)) in FAMILY_NUMBERS:
+        if mixture is not None and has_format(mixture.likelihood):
             state["_mixture"] = container.pack(mixture, {}, kind=self._kind)
         return state
 
@@ -98,18 +99,20 @@ class PackedMixture(FittedEstimator):
         self.converged_ = fitted.converged
         self._warn_unless(fitted.converged)
 
-    def _read_to_fit(self, X: Any, missing: str | None = None) -> tuple[Names | None, Any]:
-        """The names of the columns of ``X``, and its points, checked, in the form that the likelihood reads."""
-        given = self.likelihood
-        family = family_to_fit(given) if _asks_for_prior(given) else given
+    def _read_to_fit(self, X: Any, missing: str | None = None) -> tuple[Names | None, Any, Any]:
+        """The names of the columns of ``X``, its points in the form that the likelihood reads, and the likelihood."""
         names = None if type(X) is np.ndarray else column_names(X)
-        return names, read_by(family, X, missing)
+        likelihood = self.likelihood
+        if isinstance(likelihood, Mixed) or (isinstance(likelihood, str) and hasattr(X, "dtypes")):
+            likelihood = of_columns(likelihood, X)
+        family = family_to_fit(likelihood) or likelihood if _may_be_open(likelihood) else likelihood
+        return names, read_by(family, X, missing), likelihood
 
     def _fit(
         self, settings: FitSettings, points: Any, weights: Weights = None, warm: WarmStart | None = None
     ) -> Fitted:
         """The fit of ``settings``, with its prior fitted first where ``likelihood`` asks for that."""
-        search = fit_with_prior if _asks_for_prior(settings.likelihood) else fit
+        search = fit_with_prior if _may_be_open(settings.likelihood) else fit
         return search(settings, points, weights, warm)
 
     def _read(self, X: Any) -> Any:
@@ -124,7 +127,10 @@ class PackedMixture(FittedEstimator):
         self.cluster_sizes_ = mixture.counts.copy()
         if hasattr(likelihood, "moments"):
             means, variances = mixture.likelihood.moments(mixture.state.rows[:-1])
-            self.means_, self.variances_ = means + mixture.anchor, variances
+            self.means_, self.variances_ = (
+                _in_order(likelihood, means + mixture.anchor),
+                _in_order(likelihood, variances),
+            )
 
     @property
     def _backend(self) -> Backend:
@@ -134,6 +140,11 @@ class PackedMixture(FittedEstimator):
         return [*(f"{prefix}{k}" for k in range(self.n_clusters_)), f"{prefix}_new"]
 
 
-def _asks_for_prior(likelihood: Any) -> bool:
-    """Whether it is "auto", or the class of a family."""
-    return isinstance(likelihood, (str, type))
+def _may_be_open(likelihood: Any) -> bool:
+    """Whether a prior may have to be fitted: it is not None, nor a family with its prior, which is a tuple."""
+    return not (likelihood is None or isinstance(likelihood, tuple))
+
+
+def _in_order(likelihood: Any, values: Matrix) -> Matrix:
+    """``values`` of the columns of points, as those of the user's table."""
+    return values[:, np.argsort(likelihood.order)] if isinstance(likelihood, Mixed) else values

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.files.container import FAMILY_OF_NUMBER, family_number
+from mapdpm.files import families
 from mapdpm.files.errors import refuse_damaged
 from mapdpm.files.extras import checked_names, smallest_integers
-from mapdpm.likelihoods._parameters import flat_parameters
-from mapdpm.likelihoods._skipping import plain, skips
-from mapdpm.names import AUTO, MISSING, STARTS
-from mapdpm.search.observed import ABSENT
+from mapdpm.likelihoods._skipping import in_kernels
+from mapdpm.names import MISSING, STARTS
+from mapdpm.search.observed import ABSENT, less_anchor
 from mapdpm.search.settings import check_search
 from mapdpm.search.widths import family_to_fit
 from mapdpm.state import Mixture
@@ -41,8 +40,8 @@ def common_extras(model: Any) -> dict[str, Any]:
     """The extras that models of all kinds have: parameters of the search, the likelihood, results."""
     plain = {name: _plain(getattr(model, name)) for name in (*PARAMETERS, *RESULTS) if hasattr(model, name)}
     plain["moves"] = list(model.moves)
-    plain["likelihood_"] = _listed(model.likelihood_)
-    plain |= _of_likelihood(model.likelihood)
+    plain["likelihood_"] = families.values_of(model.likelihood_)
+    plain |= families.encoded(model.likelihood)
     if hasattr(model, "feature_names_in_"):
         plain["feature_names_in_"] = model.feature_names_in_.tolist()
     if isinstance(model.random_state, (int, np.integer)):
@@ -67,28 +66,6 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _of_likelihood(likelihood: Any) -> dict[str, Any]:
-    """The parameter ``likelihood``: a list of values, with the number of the family; or that its prior is fitted."""
-    if likelihood is None or isinstance(likelihood, str):
-        return {"likelihood_family": None, "likelihood": likelihood}
-    if isinstance(likelihood, type):
-        return {"likelihood_family": family_number(likelihood), "likelihood": AUTO}
-    return {"likelihood_family": family_number(type(likelihood)), "likelihood": _listed(likelihood)}
-
-
-def _likelihood_of(given: Any, number: Any, family: type[Any]) -> Any:
-    """The parameter ``likelihood`` that ``_of_likelihood`` wrote; ``family`` is that of files without a number."""
-    if given is None:
-        return None
-    if isinstance(given, str):
-        return given if number is None else FAMILY_OF_NUMBER[number]
-    return (family if number is None else FAMILY_OF_NUMBER[number])(*given)
-
-
-def _listed(likelihood: Any) -> list[Any]:
-    return [np.asarray(value).tolist() for value in likelihood]
-
-
 class Restored(NamedTuple):
     """The estimator that the extras of a file give, not yet fitted, with its likelihood and the names of features."""
 
@@ -101,10 +78,10 @@ def restored_estimator(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Re
     """The estimator for a model read from a file; ``extras`` are checked, and may be empty."""
     prior: Any = mixture.prior
     try:
-        likelihood = plain(mixture.likelihood).shifted(-mixture.anchor)
+        likelihood = less_anchor(families.of_kernels(mixture.likelihood), -mixture.anchor) if not extras else None
     except ValueError as error:
         refuse_damaged(f"its anchor and its prior do not fit each other ({error})")
-    parameters: dict[str, Any] = {"likelihood": likelihood, "missing": MISSING[skips(mixture.likelihood)]}
+    parameters: dict[str, Any] = {"likelihood": likelihood, "missing": families.missing_of(mixture.likelihood)}
     names = None
     if extras:
         with reading_extras():
@@ -127,10 +104,11 @@ def reading_extras() -> Iterator[None]:
 
 def checked_likelihood(extras: dict[str, Any], mixture: Mixture) -> Any:
     """``likelihood_`` of the extras, checked: it must equal that of the model, up to rounding by a shift or float32."""
-    of_model = plain(mixture.likelihood)
-    likelihood = type(of_model)(*extras["likelihood_"])
-    ours, theirs = flat_parameters(likelihood.shifted(mixture.anchor)), flat_parameters(of_model)
-    size = 1.0 + np.abs(flat_parameters(likelihood)).max()
+    likelihood = families.of_values(extras["likelihood_"], mixture.likelihood)
+    missing = families.missing_of(mixture.likelihood)
+    anchored = in_kernels(less_anchor(likelihood, mixture.anchor), missing)
+    ours, theirs = families.parameters_of(anchored), families.parameters_of(mixture.likelihood)
+    size = 1.0 + np.abs(families.parameters_of(in_kernels(likelihood, missing))).max()
     if ours.shape != theirs.shape or not np.allclose(ours, theirs, rtol=1e-6, atol=1e-12 * size):
         msg = "likelihood_ is not that of the model"
         raise ValueError(msg)
@@ -146,7 +124,7 @@ def parameters_of(extras: dict[str, Any], family: type[Any]) -> dict[str, Any]:
     if not isinstance(moves, list):
         msg = "moves"
         raise ValueError(msg)
-    return parameters | {"moves": tuple(moves), "likelihood": _likelihood_of(given, number, family)}
+    return parameters | {"moves": tuple(moves), "likelihood": families.decoded(given, number, family)}
 
 
 def _are_labels(labels: Any, counts: Any) -> bool:

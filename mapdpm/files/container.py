@@ -7,7 +7,6 @@ is ``c_kernels/files/snapshot.c`` (decision 10). Every field is checked on load,
 
 from __future__ import annotations
 
-import math
 import os
 import struct
 import zlib
@@ -17,18 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mapdpm.files import families
 from mapdpm.files.errors import ModelFileError, refuse_damaged
 from mapdpm.files.extras import pack_extras, unpack_extras
-from mapdpm.files.statistics import Moments
-from mapdpm.likelihoods import FAMILY_NUMBERS
-from mapdpm.likelihoods._parameters import flat_parameters, frozen
-from mapdpm.likelihoods._skipping import Skipping, plain, skips
+from mapdpm.files.statistics import Moments, check, check_body, check_reach
+from mapdpm.likelihoods._skipping import skips
 from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.hierarchy import hierarchy
 from mapdpm.partition_priors.transitions import transitions
-from mapdpm.protocol import Labels, Matrix, Vector
-from mapdpm.state import Mixture, mixture_of
-from mapdpm.validation import LARGEST_WEIGHT, LARGEST_WHOLE, check_points, refuse_value
+from mapdpm.protocol import Labels, Vector
+from mapdpm.state import Mixture, empty, mixture_of
+from mapdpm.validation import refuse_value
 
 MAGIC = b"MDPM"
 FORMAT = 1
@@ -51,8 +49,6 @@ _KINDS = {
     SUMMARY: "a summary of a stream learner, which OnlineHDP.merged and set_base read",
 }
 _STREAMS = {STREAM, STREAM_OF_GROUPS, STREAM_OF_STATES, SUMMARY, FEATURES}
-FAMILY_OF_NUMBER = {number: family for family, number in FAMILY_NUMBERS.items()}
-_SKIPPING = {number for family, number in FAMILY_NUMBERS.items() if hasattr(family, "feature")}
 
 MISSING, SURPRISE, QUEUE = 1, 2, 4
 """Flags: of a batch model whose statistics count each feature; of a stream learner with surprises, with a queue."""
@@ -68,22 +64,26 @@ def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64", kind:
 
     ValueError where the family has no number in the format, or a number of the model is too large for float32.
     """
-    family = family_number(type(plain(mixture.likelihood)))
+    family = families.number_of(mixture.likelihood)
     try:
         real = {"float64": _REALS[8], "float32": _REALS[4]}[dtype]
     except (KeyError, TypeError):
         refuse_value("dtype must be 'float64' or 'float32'", dtype)
+    if real.itemsize < mixture.anchor.itemsize and families.number_of(mixture.likelihood) == families.MIXED:
+        msg = "dtype must be 'float64' for a model of Mixed columns"
+        raise ValueError(msg)
     mixture = _with_anchor(mixture, mixture.anchor.astype(real).astype(np.float64))
-    parameters = flat_parameters(plain(mixture.likelihood))
-    n_clusters, n_statistics = mixture.statistics.shape
-    tail = pack_extras(extras)
+    parameters = families.parameters_of(mixture.likelihood)
+    statistics = mixture.statistics[:, families.statistics_columns(mixture.likelihood)]
+    n_clusters, n_statistics = statistics.shape
+    tail = pack_extras(families.structure_of(mixture.likelihood) | extras)
     prior = mixture.prior
     concentrations = (prior.alpha, prior.discount) if kind == BATCH else (prior.numbers[0], prior.gamma)
     body = b"".join(
         (
             _reals(np.concatenate([concentrations, mixture.anchor, parameters]), real),
             mixture.counts.astype("<u8").tobytes(),
-            _reals(mixture.statistics, real),
+            _reals(statistics, real),
             tail,
         )
     )
@@ -101,15 +101,6 @@ def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64", kind:
     return data
 
 
-def family_number(kind: type[Any]) -> int:
-    """The number of a family in model files; ValueError where it has none."""
-    if kind not in FAMILY_NUMBERS:
-        what = f"the likelihood {kind.__name__} has no number in the model format, so its models cannot be saved"
-        msg = f"{what}; pickle or joblib can keep them"
-        raise ValueError(msg)
-    return FAMILY_NUMBERS[kind]
-
-
 def unpack(data: bytes, wanted: int = BATCH) -> tuple[Mixture, dict[str, Any]]:
     """The model in ``data``, of kind ``wanted``, every field checked; ModelFileError says what is wrong."""
     header = _checked_header(data, wanted)
@@ -122,16 +113,19 @@ def unpack(data: bytes, wanted: int = BATCH) -> tuple[Mixture, dict[str, Any]]:
     extras = unpack_extras(data[reader.position : reader.position + n_extras], len(data))
     try:
         prior = _prior_of(wanted, concentrations)
-        likelihood = _restored_likelihood(FAMILY_OF_NUMBER[family], parameters, D)
-        likelihood = Skipping(likelihood, D) if flags else likelihood
-    except ValueError as error:
+        likelihood = families.restored(family, extras, parameters, D, flags == MISSING)
+    except (ValueError, TypeError) as error:
         refuse_damaged(error)
-    _check_body(likelihood, anchor, counts, statistics)
+    columns = families.statistics_columns(likelihood)
+    check(n_statistics == len(columns), "length of its statistics is wrong")
+    rows = empty(likelihood, 0, K).rows
+    rows[:, columns] = statistics
+    check_body(likelihood, anchor, counts, rows)
     try:
-        _check_reach(likelihood, anchor, counts, statistics, prior.discount if wanted == BATCH else 0.0)
+        check_reach(likelihood, anchor, counts, rows, prior.discount if wanted == BATCH else 0.0)
         with np.errstate(all="ignore"):
-            mixture = mixture_of(likelihood, prior, anchor, counts, statistics)
-        _check(bool(np.all(np.isfinite(mixture.state.rows))), "its densities are not finite")
+            mixture = mixture_of(likelihood, prior, anchor, counts, rows[:, : likelihood.n_statistics()])
+        check(bool(np.all(np.isfinite(mixture.state.rows))), "its densities are not finite")
     except ModelFileError:
         raise
     except (ValueError, ArithmeticError) as error:
@@ -236,57 +230,17 @@ def _check_fields(header: tuple[Any, ...]) -> None:
         ("format", version, version == FORMAT),
         ("kind", kind, kind in _KINDS),
         ("size of a real", real_size, real_size in _REALS),
-        ("family", family, family in FAMILY_OF_NUMBER if kind != FEATURES else family == 0),
+        ("family", family, family in families.NUMBERS if kind != FEATURES else family == 0),
         (
             "field of flags",
             flags,
-            flags & ~_FLAGS.get(kind, 0) == 0 or (flags == MISSING and kind == BATCH and family in _SKIPPING),
+            flags & ~_FLAGS.get(kind, 0) == 0 or (flags == MISSING and kind == BATCH and family in families.WITH_GAPS),
         ),
         ("number of features", D, D >= 1),
         ("number of clusters", K, K >= 1 or kind == SUMMARY),
     )
     for name, value, fine in fields:
-        _check(fine, f"{name} is {value}")
-
-
-def _check_body(likelihood: Any, anchor: Vector, counts: Labels, statistics: Matrix) -> None:
-    fits = statistics.shape[1] == likelihood.n_statistics()
-    _check(fits, "length of its statistics is wrong")
-    weights, of_features, means, squares = Moments.of(likelihood, statistics)
-    nowhere = of_features == 0.0
-    checks = (
-        ("anchor is not finite", np.all(np.isfinite(anchor))),
-        ("statistics are not finite", np.all(np.isfinite(statistics))),
-        ("a cluster is empty", np.all(counts >= 1) and np.all(weights > 0) and np.all(np.any(~nowhere, axis=1))),
-        # Within a factor of two, for both are rounded sums.
-        ("weights of features do not fit", np.all((of_features >= 0) & (0.5 * of_features <= weights[:, None]))),
-        ("a feature without points has moments", not np.any(means[nowhere]) and not np.any(squares[nowhere])),
-        ("sums of squares are negative, or a factor does not fit the prior", np.all(squares >= 0)),
-    )
-    for what, fine in checks:
-        _check(bool(fine), what)
-
-
-def _check_reach(likelihood: Any, anchor: Vector, counts: Labels, statistics: Matrix, discount: float) -> None:
-    """ValueError for clusters that no data which a fit accepts can have: their densities would overflow."""
-    check_points(anchor[None])
-    weights, of_features, means, squares = Moments.of(likelihood, statistics)
-    family = plain(likelihood)
-    n = counts.astype(np.float64)
-    _check(n.sum() <= LARGEST_WHOLE, "counts are too large")
-    # Within a factor of two, for weights are rounded when they are added, and reals may have four bytes.
-    within = (weights >= 0.5 * n / LARGEST_WEIGHT) & (weights <= 2.0 * n * LARGEST_WEIGHT) & (weights > discount)
-    _check(bool(np.all(within)), "a weight does not fit its count")
-    # A mean, and a standard deviation, is within the range of the points: half of it, for rounding.
-    with np.errstate(over="ignore"):
-        deviations = np.sqrt(squares / np.where(of_features > 0.0, of_features, 1.0))
-        for distances in (means - family.m0, deviations):
-            family.for_data(family.m0 + 0.5 * distances)
-
-
-def _check(fine: bool, what: str) -> None:
-    if not fine:
-        refuse_damaged(what)
+        check(fine, f"{name} is {value}")
 
 
 class _Reader:
@@ -306,22 +260,6 @@ class _Reader:
         values = np.frombuffer(self._data, "<u8", n, self.position).astype(np.int64)
         self.position += 8 * n
         return values
-
-
-def _restored_likelihood(kind: Any, parameters: Vector, D: int) -> Any:
-    fields, position = [], 0
-    for name in kind._fields:
-        shape = (D,) * kind.axes.get(name, 0)  # of a number, a vector or a matrix
-        n = math.prod(shape)
-        value = parameters[position : position + n]
-        if len(value) < n:
-            break
-        fields.append(frozen(value.reshape(shape).copy()) if shape else float(value[0]))
-        position += n
-    if position != len(parameters) or len(fields) != len(kind._fields):
-        msg = f"{kind.__name__} does not have {len(parameters)} parameters"
-        raise ValueError(msg)
-    return kind(*fields)
 
 
 def _with_anchor(mixture: Mixture, anchor: Vector) -> Mixture:

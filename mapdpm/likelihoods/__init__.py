@@ -1,9 +1,14 @@
-"""Likelihoods: one conjugate family a file. Copy ``_template.py`` to add one, and name it here."""
+"""Likelihoods: one conjugate family a file. Copy ``_template.py`` to add one to the package, and name it here.
+
+A family from outside needs no line here: ``parameters``, ``Width`` and ``COUNT`` are for its file.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from mapdpm.likelihoods._parameters import COUNT, Width, fitted_to, parameters
+from mapdpm.likelihoods._registry import numbered
 from mapdpm.likelihoods.beta_bernoulli import BetaBernoulli
 from mapdpm.likelihoods.categorical import Categorical
 from mapdpm.likelihoods.dirichlet_multinomial import DirichletMultinomial
@@ -13,6 +18,7 @@ from mapdpm.likelihoods.normal_inverse_wishart import NormalInverseWishart
 from mapdpm.likelihoods.normal_known_variance import NormalKnownVariance
 
 __all__ = [
+    "COUNT",
     "FAMILIES",
     "FAMILY_NUMBERS",
     "STREAM_FAMILIES",
@@ -23,21 +29,16 @@ __all__ = [
     "NormalGamma",
     "NormalInverseWishart",
     "NormalKnownVariance",
+    "Width",
+    "fitted_to",
+    "parameters",
 ]
 
-FAMILIES: tuple[type[Any], ...] = (
-    NormalGamma,
-    NormalKnownVariance,
-    NormalInverseWishart,
-    DirichletMultinomial,
-    GammaPoisson,
-    BetaBernoulli,
-    Categorical,
-)
+FAMILIES: tuple[type[Any], ...] = numbered()
 """All that there are."""
 
-FAMILY_NUMBERS: dict[type[Any], int] = {family: family.number for family in FAMILIES if family.number}
-"""``enum mapdpm_family`` of mapdpm.h: the name of a family in C and in model files."""
+FAMILY_NUMBERS: dict[type[Any], int] = {family: family.number for family in FAMILIES}
+"""The name of a family in model files, and in C where C knows it."""
 
 STREAM_FAMILIES: tuple[type[Any], ...] = (NormalGamma, NormalKnownVariance)
 """Those of a stream learner, and of a chip."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from mapdpm.data import point_set
 from mapdpm.likelihoods import _moments as mo
+from mapdpm.likelihoods._registry import enter, kebab
 from mapdpm.names import MISSING
 from mapdpm.protocol import LARGEST, SMALLEST, Matrix, Vector, Weights
 from mapdpm.validation import check_choice, check_number, check_points, check_weights, refuse_value
@@ -52,6 +53,7 @@ def parameters(
     check: Callable[[Any], None] | None = None,
     widths: dict[str, Width] | None = None,
     number: int = 0,
+    name: str = "",
 ) -> Any:
     """Turn a NamedTuple class into a family: checked, frozen, compared by values (decision 2).
 
@@ -59,8 +61,9 @@ def parameters(
     entry, stretched to the data later); those in ``matrices`` symmetric positive definite ones of as many rows (a
     vector is a diagonal); all others become floats. Fields named in ``positive`` must be > 0, a matrix on its
     diagonal, and at most what it says. ``check`` is called with each object made, for what concerns several fields.
-    ``widths`` are the parameters that are fitted where the class stands for its fitted prior. ``number`` is the name of
-    the family in C and in model files, ``enum mapdpm_family`` of mapdpm.h; 0 is none.
+    ``widths`` are the parameters that are fitted where the class stands for its fitted prior. ``name`` is what the
+    command line, and files of models, call the family. One of the package has a ``number`` in files instead, which
+    ``enum mapdpm_family`` of mapdpm.h has where C knows the family; its name follows from that of the class.
     """
     axes = dict.fromkeys(vectors, 1) | dict.fromkeys(matrices, _MATRIX)
 
@@ -88,14 +91,28 @@ def parameters(
         cls.axes = axes  # type: ignore[attr-defined]
         cls.widths = widths or {}  # type: ignore[attr-defined]
         cls.number = number  # type: ignore[attr-defined]
+        cls.name = name or (kebab(cls.__name__) if number else "")  # type: ignore[attr-defined]
         cls._make = classmethod(lambda kind, values: kind(*values))  # type: ignore[attr-defined]  # _replace checks too
         cls.__new__ = new  # type: ignore[method-assign, assignment]
         cls.__eq__ = _equal  # type: ignore[assignment]
         cls.__ne__ = _differ  # type: ignore[assignment]
         cls.__hash__ = _hash  # type: ignore[assignment]
+        if cls.name:  # type: ignore[attr-defined]
+            enter(cls)
         return cls
 
     return decorate
+
+
+class of_class_too:  # noqa: N801  (reads as the decorator it is)
+    """A method that the class has too: there, ``self`` is None."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        functools.update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, instance: Any, _: Any = None) -> Any:
+        return functools.partial(self._method, instance)
 
 
 def stretched(values: Vector, length: int = 1) -> Vector:

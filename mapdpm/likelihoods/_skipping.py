@@ -149,6 +149,16 @@ def is_there(value: float) -> bool:
     return value == value  # noqa: PLR0124
 
 
+def is_family(kind: Any) -> bool:
+    """Whether a class is a family with a prior that is integrated out."""
+    return hasattr(kind, "log_predictive")
+
+
+def has_verb(likelihood: Any, verb: str) -> bool:
+    """Whether a family, or each part of a product, has an optional verb."""
+    return bool(likelihood.has(verb)) if hasattr(likelihood, "has") else hasattr(likelihood, verb)
+
+
 def empirical_prior(family: Any, X: Any, sample_weight: Any = None, missing: str = MISSING[0]) -> Any:
     """``family.empirical``; ValueError for weights, or values that may be ``missing``, if the family takes none."""
     given = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -156,13 +166,15 @@ def empirical_prior(family: Any, X: Any, sample_weight: Any = None, missing: str
         given["missing"] = missing
     for name in given:
         if name not in inspect.signature(family.empirical).parameters:
-            msg = f"{family.__name__}.empirical takes no {name}, so no prior is fitted with it: give one of your own"
+            msg = f"{named(family)}.empirical takes no {name}, so no prior is fitted with it: give one of your own"
             raise ValueError(msg)
     return family.empirical(X, **given)
 
 
-def skipping(likelihood: Any, missing: str) -> Any:
-    """``likelihood``, of one entry a feature, as it reads points whose values may be ``missing``."""
+def in_kernels(likelihood: Any, missing: str) -> Any:
+    """``likelihood``, fitted to its data, as kernels read it; values of points may be ``missing``."""
+    if hasattr(likelihood, "in_kernels"):
+        return likelihood.in_kernels(missing)
     if missing != _SKIP:
         return likelihood
     return Skipping(likelihood, len(getattr(likelihood, next(iter(likelihood.axes)))))
@@ -170,7 +182,7 @@ def skipping(likelihood: Any, missing: str) -> Any:
 
 def like(made_by: Any, likelihood: Any) -> Any:
     """``likelihood``, a plain family, as it reads the rows that ``made_by`` has made."""
-    return made_by._replace(family=likelihood) if isinstance(made_by, Skipping) else likelihood
+    return in_kernels(likelihood, MISSING[skips(made_by)])
 
 
 def plain(likelihood: Any) -> Any:
@@ -180,9 +192,15 @@ def plain(likelihood: Any) -> Any:
 
 def called(likelihood: Any) -> str:
     """The name of a family in messages."""
-    return type(plain(likelihood)).__name__ + f" with missing={_SKIP!r}" * skips(likelihood)
+    return named(plain(likelihood)) + f" with missing={_SKIP!r}" * skips(likelihood)
+
+
+def named(likelihood: Any) -> str:
+    """The name of a class, or of that of an object."""
+    kind = likelihood if isinstance(likelihood, type) else type(likelihood)
+    return str(getattr(kind, "title", kind.__name__))
 
 
 def skips(likelihood: Any) -> bool:
     """Whether it takes NaN for a missing value."""
-    return isinstance(likelihood, Skipping)
+    return isinstance(likelihood, Skipping) or bool(getattr(likelihood, "skips", False))

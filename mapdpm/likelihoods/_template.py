@@ -19,6 +19,7 @@ import numpy as np
 
 from mapdpm.jit import made_of
 from mapdpm.likelihoods._parameters import Width, fitted_to, parameters
+from mapdpm.likelihoods._sums import fault_of_sums
 from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import digamma_of, log_rising
 
@@ -60,6 +61,10 @@ class GammaExponential(NamedTuple):
             msg = f"waiting times must be >= 0, got {X.min()}"
             raise ValueError(msg)
         return fitted_to(self, X)
+
+    def fault(self, statistics: Matrix) -> str:
+        """What statistics in a file have that those of no data have; empty where nothing is wrong."""
+        return fault_of_sums(statistics)
 
     def feature(self, d: int) -> GammaExponential:
         """Features are independent, so values may be missing."""

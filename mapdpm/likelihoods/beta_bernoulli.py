@@ -10,12 +10,14 @@ import numpy as np
 from mapdpm.jit import made_of
 from mapdpm.likelihoods._moments import LEAST_SHARE
 from mapdpm.likelihoods._parameters import Width, described, fitted_to, parameters
-from mapdpm.likelihoods._sums import check_entries, is_exact
+from mapdpm.likelihoods._sums import check_entries, fault_of_sums, is_exact
 from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import digamma_of, log_rising
 
 
-@parameters(vectors=("a0", "b0"), positive={"a0": LARGEST, "b0": LARGEST}, widths={"a0": Width(), "b0": Width()})
+@parameters(
+    vectors=("a0", "b0"), positive={"a0": LARGEST, "b0": LARGEST}, widths={"a0": Width(), "b0": Width()}, number=7
+)
 class BetaBernoulli(NamedTuple):
     """Features that are 0 or 1, independent, conjugate Beta prior on the probability of a 1.
 
@@ -66,6 +68,10 @@ class BetaBernoulli(NamedTuple):
         """Self with one entry a feature in every vector; ValueError for an entry other than 0 and 1."""
         _check_binary(X)
         return fitted_to(self, X)
+
+    def fault(self, statistics: Matrix) -> str:
+        """What statistics in a file have that those of no data have; empty where nothing is wrong."""
+        return fault_of_sums(statistics, 1.0)
 
     def feature(self, d: int) -> BetaBernoulli:
         return made_of(self, (self.a0[d : d + 1], self.b0[d : d + 1]))

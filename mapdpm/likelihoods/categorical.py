@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.data.tokens import Tokens, check_tokens
+from mapdpm.data.tokens import Tokens, check_tokens, word_of
 from mapdpm.likelihoods._dirichlet import (
     divergence_of_shares,
     draw_log_shares,
@@ -17,14 +17,14 @@ from mapdpm.likelihoods._dirichlet import (
     sum_of,
 )
 from mapdpm.likelihoods._moments import LEAST_SHARE
-from mapdpm.likelihoods._parameters import fitted_to, parameters
-from mapdpm.likelihoods._sums import is_exact
-from mapdpm.protocol import LARGEST, Labels, RngVerbs, Values, Vector
+from mapdpm.likelihoods._parameters import Width, fitted_to, of_class_too, parameters
+from mapdpm.likelihoods._sums import fault_of_sums, is_exact
+from mapdpm.protocol import LARGEST, Labels, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import log_rising
 from mapdpm.validation import check_weights
 
 
-@parameters(vectors=("beta",), positive={"beta": LARGEST})
+@parameters(vectors=("beta",), positive={"beta": LARGEST}, widths={"beta": Width()}, number=8)
 class Categorical(NamedTuple):
     """Points that are one of V categories each, such as the words of documents; conjugate Dirichlet prior.
 
@@ -68,13 +68,18 @@ class Categorical(NamedTuple):
         seen = np.bincount(tokens.words, weights, tokens.n_words) + 1.0
         return cls(seen / seen.sum())
 
-    def read(self, X: Any) -> Tokens:
+    @of_class_too
+    def read(self: Any, X: Any) -> Tokens:
         """The points of ``X`` as the verbs read them; ValueError where they are no numbers of words."""
-        return check_tokens(X, len(self.beta) if len(self.beta) > 1 else None)
+        return check_tokens(X, len(self.beta) if self is not None and len(self.beta) > 1 else None)
 
     def for_data(self, X: Any) -> Categorical:
         """Self with one entry a word; ValueError for data with another number of words."""
         return fitted_to(self, X)
+
+    def fault(self, statistics: Matrix) -> str:
+        """What statistics in a file have that those of no data have; empty where nothing is wrong."""
+        return fault_of_sums(statistics, 1.0)
 
     def size(self) -> int:
         return 2 + self.beta.shape[0]
@@ -91,15 +96,15 @@ class Categorical(NamedTuple):
 
     def add(self, row: Vector, data: Any, i: int, w: float) -> None:
         row[0] += w
-        row[1 + data.words[i]] += w
+        row[1 + word_of(data, i)] += w
 
     def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
         """The inverse of ``add``; False if a weight that is not whole destroys the count."""
-        at, exact = 1 + data.words[i], is_exact(row[0], w)
+        at, exact = 1 + word_of(data, i), is_exact(row[0], w)
         before, total = row[at], row[0]
         row[0] -= w
         row[at] = max(0.0, before - w)
-        left = (self.beta[data.words[i]] + row[at]) / (self.beta[data.words[i]] + before)
+        left = (self.beta[word_of(data, i)] + row[at]) / (self.beta[word_of(data, i)] + before)
         return exact or min(left, row[0] / total) >= LEAST_SHARE
 
     def merge(self, row: Vector, other: Vector) -> None:
@@ -108,12 +113,12 @@ class Categorical(NamedTuple):
 
     def log_predictive(self, row: Vector, data: Any, i: int) -> float:
         """maths (75)."""
-        v = data.words[i]
+        v = word_of(data, i)
         return log((self.beta[v] + row[1 + v]) / (row[1 + self.beta.shape[0]] + row[0]))
 
     def log_predictive_weighted(self, row: Vector, data: Any, i: int, w: float) -> float:
         """L(row + w x_i) - L(row)."""
-        v = data.words[i]
+        v = word_of(data, i)
         return log_rising(self.beta[v] + row[1 + v], w) - log_rising(row[1 + self.beta.shape[0]] + row[0], w)
 
     def log_marginal(self, row: Vector) -> float:
@@ -138,7 +143,7 @@ class Categorical(NamedTuple):
         expected_log_shares(self.beta, row[1:], row[1 + self.beta.shape[0]] + row[0], parameters)
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
-        return float(parameters[data.words[i]])
+        return float(parameters[word_of(data, i)])
 
     def draw_points(self, parameters: Vector, n: int, rng: np.random.Generator) -> Labels:
         shares = np.exp(parameters)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.data.counts import Counts, check_counts
+from mapdpm.data.counts import MOST, Counts, check_counts
 from mapdpm.jit import jitable
 from mapdpm.likelihoods._dirichlet import (
     divergence_of_shares,
@@ -19,8 +19,8 @@ from mapdpm.likelihoods._dirichlet import (
 )
 from mapdpm.likelihoods._moments import HUGE, LEAST_SHARE, TINY
 from mapdpm.likelihoods._parameters import Width, fitted_to, parameters
-from mapdpm.likelihoods._sums import is_exact
-from mapdpm.protocol import LARGEST, RngVerbs, Values, Vector
+from mapdpm.likelihoods._sums import fault_of_sums, is_exact
+from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import log_rising
 from mapdpm.validation import check_weights
 
@@ -28,7 +28,7 @@ from mapdpm.validation import check_weights
 _FEW = 16.0
 
 
-@parameters(vectors=("beta",), positive={"beta": LARGEST}, widths={"beta": Width()})
+@parameters(vectors=("beta",), positive={"beta": LARGEST}, widths={"beta": Width()}, number=5)
 class DirichletMultinomial(NamedTuple):
     """Documents as counts of words, conjugate Dirichlet prior on the distribution over words.
 
@@ -85,6 +85,13 @@ class DirichletMultinomial(NamedTuple):
     def for_data(self, X: Any) -> DirichletMultinomial:
         """Self with one entry a word; ValueError for data with another number of words."""
         return fitted_to(self, X)
+
+    def fault(self, statistics: Matrix) -> str:
+        """What statistics in a file have that those of no data have; empty where nothing is wrong."""
+        words = statistics[:, 2:]
+        if not np.allclose(statistics[:, 1], words.sum(axis=1), rtol=1e-6):
+            return "the counts of words do not add up"
+        return fault_of_sums(np.hstack([statistics[:, :1], words]), MOST)
 
     def size(self) -> int:
         return 3 + self.beta.shape[0]

@@ -11,12 +11,14 @@ from mapdpm.data.counts import MOST
 from mapdpm.jit import jitable, made_of
 from mapdpm.likelihoods._moments import LEAST_SHARE
 from mapdpm.likelihoods._parameters import Width, described, fitted_to, parameters
-from mapdpm.likelihoods._sums import check_entries, is_exact
+from mapdpm.likelihoods._sums import check_entries, fault_of_sums, is_exact
 from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import LARGE_COUNT, digamma_of, log_count_gain, log_factorial, log_rising
 
 
-@parameters(vectors=("a0", "b0"), positive={"a0": LARGEST, "b0": LARGEST}, widths={"a0": Width(), "b0": Width()})
+@parameters(
+    vectors=("a0", "b0"), positive={"a0": LARGEST, "b0": LARGEST}, widths={"a0": Width(), "b0": Width()}, number=6
+)
 class GammaPoisson(NamedTuple):
     """Counts with independent Poisson features, conjugate Gamma prior on each rate.
 
@@ -66,6 +68,10 @@ class GammaPoisson(NamedTuple):
         """Self with one entry a feature in every vector; ValueError for an entry that is no count."""
         check_entries(X, (X < 0.0) | (X > MOST) | (np.floor(X) != X), "counts, whole numbers from 0 to 1e9")
         return fitted_to(self, X)
+
+    def fault(self, statistics: Matrix) -> str:
+        """What statistics in a file have that those of no data have; empty where nothing is wrong."""
+        return fault_of_sums(statistics, MOST)
 
     def feature(self, d: int) -> GammaPoisson:
         return made_of(self, (self.a0[d : d + 1], self.b0[d : d + 1]))

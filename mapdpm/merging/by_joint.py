@@ -9,7 +9,7 @@ import numpy as np
 from mapdpm.backends import resolve
 from mapdpm.backends.agglomeration import Agglomeration
 from mapdpm.likelihoods._restated import restated
-from mapdpm.likelihoods._skipping import like, plain
+from mapdpm.likelihoods._skipping import like, named, plain
 from mapdpm.merging.tree import MergeTree, tree_of
 from mapdpm.protocol import Labels
 from mapdpm.search.observed import less_anchor
@@ -24,7 +24,7 @@ def tree_by_joint(mixture: Mixture, prior: Any, clusters: Labels | None) -> Merg
     if prior is not None:
         family = type(plain(mixture.likelihood))
         if type(prior) is not family:
-            got, wanted = type(prior).__name__, family.__name__
+            got, wanted = named(prior), named(family)
             msg = f"prior must be of the family of the model, {wanted}, got {got}"
             raise ValueError(msg)
         wide = less_anchor(prior.for_data(mixture.anchor[None]), mixture.anchor)

@@ -8,6 +8,7 @@ import numpy as np
 
 from mapdpm.backends import Backend, resolve
 from mapdpm.data import point_set, read_by
+from mapdpm.likelihoods.mixed import of_columns
 from mapdpm.merging.by_joint import tree_by_joint
 from mapdpm.merging.by_overlap import tree_by_overlap
 from mapdpm.merging.tree import MergeTree
@@ -63,10 +64,11 @@ def merge_tree(
     [0, 0, 0, 0, 1, 1]
     """
     check_choice("criterion", criterion, CRITERIA)
+    likelihood = of_columns(likelihood, X)
     points = read_by(likelihood, X)
     clusters = _checked_labels(labels, point_set(points).n_points)
     seen = observed(likelihood, points)
-    backend = resolve("auto", seen.likelihood)
+    backend = resolve("auto", seen.shifted)
     frame = Frame(seen.shifted, None, seen.anchor, backend.name)
     sums = sums_of(frame, seen.data, None, clusters, int(clusters.max()) + 1)
     mixture = mixture_of(seen.shifted, partition_prior(alpha, discount), seen.anchor, *sums)

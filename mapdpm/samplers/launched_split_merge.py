@@ -10,6 +10,7 @@ import numpy as np
 
 from mapdpm.data import point_set
 from mapdpm.jit import compiled_if_possible, jitable
+from mapdpm.likelihoods._skipping import has_verb
 from mapdpm.logs import log_half_sum, log_share
 from mapdpm.optional_verbs import add_many
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, RngVerbs, Vector
@@ -212,7 +213,7 @@ class LaunchedSplitMerge(ParallelSampler):
     def _launched(self, likelihood: Any, data: Any, points: Labels) -> Matrix:
         n = len(points)
         some = points[np.arange(min(n, SAMPLE)) * n // min(n, SAMPLE)]
-        soft, tried = hasattr(likelihood, "log_predictive_weighted"), min(self.n_steps, TRIED)
+        soft, tried = has_verb(likelihood, "log_predictive_weighted"), min(self.n_steps, TRIED)
 
         def begun(cut: Callable[[], Vector]) -> tuple[float, Vector]:
             shares = cut()

@@ -8,7 +8,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from mapdpm.data import point_set, read_by
+from mapdpm.likelihoods._skipping import has_verb
 from mapdpm.likelihoods.categorical import Categorical
+from mapdpm.likelihoods.mixed import of_columns
 from mapdpm.partition_priors import finite_prior, partition_prior
 from mapdpm.protocol import Labels, Likelihood, PartitionPrior, RngVerbs
 from mapdpm.samplers import concentration
@@ -103,7 +105,8 @@ class Sampler:
 
     def observe(self, X: Any) -> Observed:
         """The points of ``X`` under the likelihood; ValueError where these or the sampler do not fit together."""
-        seen = observed(self.target.likelihood, read_by(self.target.likelihood, X))
+        likelihood = of_columns(self.target.likelihood, X)
+        seen = observed(likelihood, read_by(likelihood, X))
         self.check_family(seen.likelihood)
         return seen
 
@@ -161,7 +164,7 @@ class Sampler:
 
     def check_family(self, likelihood: Likelihood) -> None:
         """ValueError for a likelihood without a verb that this sampler needs."""
-        if self.draws_parameters and not hasattr(likelihood, "log_likelihood"):
+        if self.draws_parameters and not has_verb(likelihood, "log_likelihood"):
             msg = f"{type(likelihood).__name__} has no draw of parameters; CollapsedGibbs takes every likelihood"
             raise ValueError(msg)
 

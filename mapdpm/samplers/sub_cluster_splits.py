@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mapdpm.jit import compiled_if_possible
+from mapdpm.likelihoods._skipping import has_verb
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Likelihood, RngVerbs
 from mapdpm.samplers._lone_points import lone_points
@@ -133,6 +134,6 @@ class SubClusterSplits(PrintedSteps, LaunchedSplitMerge):
     def check_family(self, likelihood: Likelihood) -> None:
         """ValueError for a family without draws of parameters, or without the divergence of two."""
         super().check_family(likelihood)
-        if self.super_clusters and not hasattr(likelihood, "divergence"):
+        if self.super_clusters and not has_verb(likelihood, "divergence"):
             msg = f"super-clusters need the verb divergence, which {type(likelihood).__name__} does not have"
             raise ValueError(msg)

@@ -9,7 +9,7 @@ import numpy as np
 
 from mapdpm.backends import resolve
 from mapdpm.data import point_set
-from mapdpm.likelihoods._skipping import skipping
+from mapdpm.likelihoods._skipping import has_verb, in_kernels
 from mapdpm.partition_priors.hyperpriors import GammaPrior
 from mapdpm.protocol import Labels, Likelihood, Model, PartitionPrior, Weights
 from mapdpm.search.ascent import ascend
@@ -154,7 +154,7 @@ def _is_for_passes(settings: FitSettings, points: Any) -> bool:
         and point_set(points).n_points >= MANY
         and isinstance(settings.init, str)
         and has_passes(settings.search.moves)
-        and (settings.likelihood is None or hasattr(settings.likelihood, "tangent"))
+        and (settings.likelihood is None or has_verb(settings.likelihood, "tangent"))
     )
 
 
@@ -164,7 +164,7 @@ def _fit_in_passes(
     """``fit`` in passes; ``with_others`` adds the labels of points that do not take part."""
     search, prior = settings.search, settings.prior
     likelihood = fitting(settings.likelihood, points, weights, settings.missing)
-    reader = skipping(likelihood, settings.missing)
+    reader = in_kernels(likelihood, settings.missing)
     backend = resolve(search.backend, reader)
     frame = frame_of(reader, prior, anchor_for(likelihood, points), backend.name)
     run = InThreads(points, weights, search.n_jobs)

@@ -14,7 +14,7 @@ from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
 from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.observed import present_points, taking_part
 from mapdpm.search.settings import Deadline
-from mapdpm.search.widths import Widths, family_to_fit
+from mapdpm.search.widths import Widths, WidthsOfParts, family_to_fit, widths_of
 
 _STARTS = (None, 1e-2, 1e-4)
 """Starts of the path: the empirical prior, and variances within clusters as shares of that of all points."""
@@ -62,7 +62,7 @@ class FittedPrior(NamedTuple):
     """The prior of largest log joint, its place among the widths of the family, and the sample's share of points."""
 
     prior: Any
-    widths: Widths
+    widths: Widths | WidthsOfParts
     place: Vector
     share: float
 
@@ -77,7 +77,7 @@ def fitted_prior(family: Any, points: Any, weights: Weights, settings: FitSettin
     """
     points, weights = taking_part(points, weights, present_points(weights))
     n_points, limit = point_set(points).n_points, settings.search.time_limit
-    widths = Widths(empirical_prior(family, points, weights, settings.missing).for_data(points))
+    widths = widths_of(family, empirical_prior(family, points, weights, settings.missing).for_data(points))
     deadline = Deadline(None if limit is None else _SHARE_OF_TIME * limit)
     n_sweeps = settings.search.max_sweeps or _SWEEPS
     search = settings.search._replace(
@@ -108,7 +108,7 @@ class _Step(NamedTuple):
 class _Path(NamedTuple):
     """Fits to a sample, each followed by the place of largest evidence."""
 
-    widths: Widths
+    widths: Widths | WidthsOfParts
     sample: Any
     weights: Weights
     settings: FitSettings

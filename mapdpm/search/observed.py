@@ -8,7 +8,8 @@ import numpy as np
 
 from mapdpm.data import point_set
 from mapdpm.likelihoods import NormalGamma
-from mapdpm.likelihoods._skipping import skipping
+from mapdpm.likelihoods._skipping import has_verb, in_kernels, named
+from mapdpm.names import MISSING
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector, Weights
 from mapdpm.validation import in_order_of_appearance
 
@@ -34,9 +35,19 @@ def observed(likelihood: Any, points: Any, weights: Weights = None, missing: str
     """
     likelihood = fitting(likelihood, points, weights, missing)
     anchor = anchor_for(likelihood, points)  # decision 6
-    less = points - anchor if np.any(anchor) else points
     shifted = less_anchor(likelihood, anchor)
-    return Observed(likelihood, shifted if missing == "error" else skipping(shifted, missing), less, anchor)
+    if missing != MISSING[0] or not isinstance(shifted, tuple):  # else it is as kernels read it
+        shifted = in_kernels(shifted, missing)
+    return Observed(likelihood, shifted, less(points, anchor), anchor)
+
+
+def less(points: Any, anchor: Vector) -> Any:
+    """``points`` less ``anchor``; themselves where that is 0."""
+    if not np.any(anchor):
+        return points
+    if isinstance(points, np.ndarray):
+        return points - anchor
+    return points.subtract_anchor(anchor, np.empty((points.n_points, points.n_features)))
 
 
 def fitting(likelihood: Any, points: Any, weights: Weights = None, missing: str = "error") -> Likelihood:
@@ -48,13 +59,17 @@ def fitting(likelihood: Any, points: Any, weights: Weights = None, missing: str 
 
 def check_likelihood(likelihood: Any, weighted: bool) -> None:
     """ValueError where it is no likelihood with its prior, or takes no weights though points have some."""
-    if isinstance(likelihood, type) or not hasattr(likelihood, "log_predictive"):
+    if isinstance(likelihood, type) or not (hasattr(likelihood, "log_predictive") or _is_mixed(likelihood)):
         got = f"the class {likelihood.__name__} itself" if isinstance(likelihood, type) else repr(likelihood)
         msg = f"likelihood must be one with its prior, such as NormalGamma.empirical(X), got {got}"
         raise ValueError(msg)
-    if weighted and not hasattr(likelihood, "log_predictive_weighted"):
-        msg = f"{type(likelihood).__name__} takes no sample_weight"
+    if weighted and not has_verb(likelihood, "log_predictive_weighted"):
+        msg = f"{named(likelihood)} takes no sample_weight"
         raise ValueError(msg)
+
+
+def _is_mixed(likelihood: Any) -> bool:
+    return hasattr(likelihood, "in_kernels") and not likelihood.is_open
 
 
 def labels_of_start(init: Labels, present: Labels | None, name: str, most: int | None) -> Labels:
@@ -78,6 +93,11 @@ def anchor_for(likelihood: Any, points: Any) -> Vector:
 
     float64 rows keep all digits of float32 points at any offset, so these need no anchor and no copy.
     """
+    if hasattr(likelihood, "located"):
+        anchor = np.zeros(points.n_features)
+        for columns in likelihood.located():
+            anchor[columns] = anchor_of(points.array[:, columns])
+        return anchor
     if not hasattr(likelihood, "shifted") or points.dtype != np.float64:
         return np.zeros(point_set(points).n_features)
     return anchor_of(points)

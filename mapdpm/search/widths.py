@@ -5,6 +5,7 @@ A place in the search is the logarithm of each parameter, as a multiple of that 
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from mapdpm.backends import BACKENDS, evidence
 from mapdpm.backends.evidence import Box
 from mapdpm.likelihoods import FAMILIES, NormalGamma
+from mapdpm.likelihoods._product import parts_of
 from mapdpm.names import AUTO
 from mapdpm.protocol import LARGEST, SMALLEST, Vector
 from mapdpm.search.observed import less_anchor
@@ -20,6 +22,11 @@ from mapdpm.state import Mixture
 
 _TOLERANCE = 0.03  # of a logarithm: the evidence is flat there
 _GAIN_OF_CYCLE = 1e-5  # relative, of the evidence
+
+
+def asks_for_prior(likelihood: Any) -> bool:
+    """Whether it is "auto", the class of a family, or a product with a part that is one."""
+    return isinstance(likelihood, (str, type)) or getattr(likelihood, "is_open", False)
 
 
 def family_to_fit(likelihood: Any) -> Any:
@@ -30,7 +37,7 @@ def family_to_fit(likelihood: Any) -> Any:
             raise ValueError(msg)
         return NormalGamma
     if not isinstance(likelihood, type):
-        return None
+        return likelihood if asks_for_prior(likelihood) else None
     if not getattr(likelihood, "widths", None):
         known = ", ".join(family.__name__ for family in FAMILIES if family.widths)
         msg = f"there is no rule to fit the prior of {likelihood.__name__}: give one with its prior, or one of {known}"
@@ -76,3 +83,48 @@ class Widths:
         """
         anchored = self._widths._replace(likelihood=less_anchor(self._widths.likelihood, mixture.anchor))
         return BACKENDS[backend].largest_evidence(mixture.likelihood, mixture.state, anchored, place)
+
+
+class WidthsOfParts:
+    """The same of a product: its evidence is a sum over the parts, so each part has a search of its own."""
+
+    def __init__(self, given: Any, empirical: Any) -> None:
+        """``given`` says by classes which parts are fitted; ``empirical`` has the priors where that begins."""
+        self._empirical = empirical
+        families = [block.family for block in empirical.blocks]
+        fitted = [isinstance(block.family, type) for block in given.blocks]
+        self._parts = [
+            Widths(each) if fits and each.widths else None for each, fits in zip(families, fitted, strict=True)
+        ]
+        ends = np.cumsum([0, *(0 if part is None else len(part.at(None)) for part in self._parts)])
+        self._slices = [slice(*pair) for pair in itertools.pairwise(ends.tolist())]
+
+    def at(self, width: float | None) -> Vector:
+        """The places of all parts, one after the other, as ``Widths.at``."""
+        return np.concatenate([np.empty(0), *(part.at(width) for part in self._parts if part is not None)])
+
+    def prior(self, place: Vector) -> Any:
+        """The prior of a place."""
+        blocks = [
+            block if part is None else block._replace(family=part.prior(place[own]))
+            for block, part, own in zip(self._empirical.blocks, self._parts, self._slices, strict=True)
+        ]
+        return self._empirical.of_blocks(tuple(blocks))
+
+    def largest(self, mixture: Mixture, backend: str, place: Vector) -> tuple[Vector, float]:
+        """As ``Widths.largest``: the best place of each part, and the sum of the gains."""
+        found, gains = place.copy(), 0.0
+        parts = parts_of(mixture.likelihood)
+        for widths, own, part in zip(self._parts, self._slices, parts, strict=True):
+            if widths is not None:
+                state = mixture.state._replace(rows=np.ascontiguousarray(mixture.state.rows[:, part.row]))
+                of_part = mixture._replace(likelihood=part.family, anchor=mixture.anchor[part.columns], state=state)
+                name = backend if BACKENDS[backend].implements(part.family) else "python"
+                found[own], gain = widths.largest(of_part, name, place[own])
+                gains += gain
+        return found, gains
+
+
+def widths_of(given: Any, empirical: Any) -> Widths | WidthsOfParts:
+    """The widths of a family or of a product, ``given`` as the user gave it, from its ``empirical`` prior on."""
+    return WidthsOfParts(given, empirical) if hasattr(empirical, "blocks") else Widths(empirical)

@@ -9,6 +9,7 @@ import numpy as np
 
 from mapdpm.data import point_set, read_by
 from mapdpm.likelihoods import NormalGamma
+from mapdpm.likelihoods.mixed import of_columns
 from mapdpm.names import AUTO, METHODS, MISSING
 from mapdpm.partition_priors.hyperpriors import InverseGammaPrior, check_prior
 from mapdpm.rng import seeded
@@ -129,6 +130,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     check_callable("callback", callback)
     if prior is not None:
         check_prior("prior", prior)
+    likelihood = of_columns(likelihood, X)
     points = read_by(family_to_fit(likelihood) or likelihood, X, parameters.get("missing", MISSING[0]))
     names = _STREAM_PARAMETERS if method == "prequential" else _BATCH_PARAMETERS
     alternating = method in _ALTERNATING

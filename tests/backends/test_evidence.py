@@ -5,7 +5,7 @@ import pytest
 
 from mapdpm import NormalGamma, NormalInverseWishart, NormalKnownVariance
 from mapdpm.backends import BACKENDS
-from mapdpm.likelihoods._skipping import skipping
+from mapdpm.likelihoods._skipping import in_kernels
 from mapdpm.protocol import Model
 from mapdpm.search.problem import Problem
 from mapdpm.search.widths import Widths
@@ -23,7 +23,7 @@ def climbed(name, family, seed):
     X = with_gaps(X, 0.2, seed=seed) if missing == "skip" else X
     empirical = family.empirical(X, missing=missing) if missing == "skip" else family.empirical(X)
     widths = Widths(empirical.for_data(X))
-    reader = skipping(empirical.for_data(X), missing)
+    reader = in_kernels(empirical.for_data(X), missing)
     problem = Problem.of(Model(reader, None, X, None), BACKENDS[name], None)
     state = problem.from_labels(labels)
     place = widths.at((None, 1e-2, 1e-4)[seed % 3])

@@ -15,7 +15,6 @@ from mapdpm import (
     BetaBernoulli,
     DirichletMultinomial,
     DPMeans,
-    GammaPoisson,
     NormalGamma,
     NormalInverseWishart,
     OnlineHDP,
@@ -24,6 +23,7 @@ from mapdpm import (
     features,
     plots,
 )
+from mapdpm.likelihoods._template import GammaExponential
 from repository import ROOT
 
 PAGE = ROOT / "docs" / "messages.md"
@@ -58,7 +58,7 @@ def names():
         "stream": OnlineMAPDPM(4, likelihood=prior, n_features=2, half_life=9.0),
     }
     library["stream"].learn_one([0.0, 1.0], t=5.0)
-    library["counts"] = MAPDPM(likelihood=GammaPoisson(a0=1.0, b0=1.0), backend="python").fit([[0, 1], [2, 9]])
+    library["waiting"] = MAPDPM(likelihood=GammaExponential(a0=1.0, b0=1.0), backend="python").fit([[0, 1], [2, 9]])
     libraries = {"features": features, "np": np, "pd": pd, "sparse": sparse}
     return library | libraries | {"X": X, "frame": frame, "prior": prior, "model": MAPDPM().fit(frame)}
 

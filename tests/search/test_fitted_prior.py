@@ -12,8 +12,8 @@ from sklearn.metrics import adjusted_mutual_info_score
 from mapdpm import (
     MAPDPM,
     BetaBernoulli,
-    Categorical,
     DirichletMultinomial,
+    DriftingNormal,
     GammaPoisson,
     NormalGamma,
     NormalInverseWishart,
@@ -245,7 +245,7 @@ def test_other_names_are_refused():
         ValueError, match="likelihood must be 'auto', None, a family, or one with its prior, got 'wide'"
     ):
         MAPDPM(likelihood="wide").fit(X)
-    for kind in (Categorical, int):
+    for kind in (DriftingNormal, int):
         with pytest.raises(ValueError, match=f"there is no rule to fit the prior of {kind.__name__}"):
             MAPDPM(likelihood=kind).fit(X)
 

@@ -1,0 +1,208 @@
+"""Families in model files: their number or name, their parameters, and the parts of a product."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mapdpm.files.errors import ModelFileError
+from mapdpm.likelihoods import FAMILIES
+from mapdpm.likelihoods._blocks import Block
+from mapdpm.likelihoods._parameters import flat_parameters, frozen
+from mapdpm.likelihoods._product import Product, parts_of, product_of
+from mapdpm.likelihoods._registry import OUTSIDE, family_named
+from mapdpm.likelihoods._skipping import in_kernels, plain, skips
+from mapdpm.likelihoods.mixed import Mixed
+from mapdpm.names import AUTO, MISSING
+from mapdpm.protocol import Labels, Vector
+
+MIXED = 9
+"""The number of all products; their files have the numbers of the parts besides."""
+
+_OF_NUMBER: dict[int, type[Any]] = {family.number: family for family in FAMILIES}
+NUMBERS = frozenset({*_OF_NUMBER, MIXED, OUTSIDE})
+WITH_GAPS = frozenset({MIXED, OUTSIDE, *(n for n, family in _OF_NUMBER.items() if hasattr(family, "feature"))})
+"""Those that may skip missing values."""
+_PARTS = "parts"
+
+
+def has_format(likelihood: Any) -> bool:
+    """Whether model files can hold a likelihood as kernels read it: each of its families has a number or a name."""
+    return all(plain(each).name for each in _families(likelihood))
+
+
+def number_of(likelihood: Any) -> int:
+    """The number of a likelihood, as kernels read it, in the header; ValueError where it has none."""
+    if isinstance(likelihood, Product):
+        for each in _families(likelihood):
+            code_of(type(plain(each)))
+        return MIXED
+    code = code_of(type(plain(likelihood)))
+    return code if isinstance(code, int) else OUTSIDE
+
+
+def code_of(kind: type[Any]) -> int | str:
+    """The number of a family of the package, or the name of another; ValueError where it has neither."""
+    if not getattr(kind, "name", ""):
+        msg = (
+            f"the likelihood {kind.__name__} has no name, so its models cannot be saved: give it one by "
+            "@parameters(name=...); or pickle or joblib can keep them"
+        )
+        raise ValueError(msg)
+    return int(kind.number) or str(kind.name)
+
+
+def family_of(code: Any) -> type[Any]:
+    """The family of a number or a name; ValueError where there is none, or none is registered."""
+    if isinstance(code, str):
+        return family_named(code)
+    if code not in _OF_NUMBER:
+        msg = f"there is no family {code!r}"
+        raise ValueError(msg)
+    return _OF_NUMBER[code]
+
+
+# ---- as kernels read it: the body of a file --------------------------------------------------------------------------
+
+
+def structure_of(likelihood: Any) -> dict[str, Any]:
+    """What the extras say of a likelihood whose number does not say all: the name, or the parts with their sizes."""
+    if isinstance(likelihood, Product):
+        return {"families": [[_width(part.columns), *_coded(plain(part.family))] for part in parts_of(likelihood)]}
+    code = code_of(type(plain(likelihood)))
+    return {"families": code} if isinstance(code, str) else {}
+
+
+def parameters_of(likelihood: Any) -> Vector:
+    """The parameters of all families, one after the other."""
+    return np.concatenate([flat_parameters(plain(each)) for each in _families(likelihood)])
+
+
+def restored(number: int, extras: dict[str, Any], parameters: Vector, n_features: int, has_gaps: bool) -> Any:
+    """The likelihood as kernels read it; ValueError where numbers, parts and parameters do not fit each other."""
+    missing = MISSING[has_gaps]
+    if number != MIXED:
+        code = extras.get("families") if number == OUTSIDE else number
+        return in_kernels(_of_flat(family_of(code), parameters, n_features), missing)
+    families, widths, at = [], [], 0
+    for width, code, n_entries in extras.get("families", ()):
+        kind = family_of(code)
+        size = sum(math.prod((n_entries,) * kind.axes.get(name, 0)) for name in kind._fields)
+        likelihood = _of_flat(kind, parameters[at : at + size], n_entries)
+        families.append(in_kernels(likelihood, missing if width > 1 and hasattr(kind, "feature") else MISSING[0]))
+        widths.append(int(width))
+        at += size
+    if at != len(parameters) or sum(widths) != n_features or min(widths, default=0) < 1:
+        msg = "its parts do not fit its parameters"
+        raise ValueError(msg)
+    return product_of(families, widths, has_gaps)
+
+
+def statistics_columns(likelihood: Any) -> Labels:
+    """The numbers of a row that a file has: the statistics, without what follows from them."""
+    if not isinstance(likelihood, Product):
+        return np.arange(likelihood.n_statistics())
+    own = [part.row.start + np.arange(part.family.n_statistics()) for part in parts_of(likelihood)]
+    return np.concatenate([[0], *own])
+
+
+def _families(likelihood: Any) -> list[Any]:
+    return [part.family for part in parts_of(likelihood)] if isinstance(likelihood, Product) else [likelihood]
+
+
+def _width(columns: slice) -> int:
+    return int(columns.stop - columns.start)
+
+
+def _coded(family: Any) -> tuple[int | str, int]:
+    return code_of(type(family)), len(getattr(family, next(iter(family.axes))))
+
+
+def _of_flat(kind: Any, parameters: Vector, n_entries: int) -> Any:
+    fields, position = [], 0
+    for name in kind._fields:
+        shape = (n_entries,) * kind.axes.get(name, 0)  # of a number, a vector or a matrix
+        n = math.prod(shape)
+        value = parameters[position : position + n]
+        if len(value) < n:
+            break
+        fields.append(frozen(value.reshape(shape).copy()) if shape else float(value[0]))
+        position += n
+    if position != len(parameters) or len(fields) != len(kind._fields):
+        msg = f"{kind.__name__} does not have {len(parameters)} parameters"
+        raise ValueError(msg)
+    return kind(*fields)
+
+
+# ---- as the user gave it: the extras ---------------------------------------------------------------------------------
+
+
+def encoded(likelihood: Any) -> dict[str, Any]:
+    """The parameter ``likelihood`` of an estimator: its values, with the family; or that its prior is fitted."""
+    if likelihood is None or isinstance(likelihood, str):
+        return {"likelihood_family": None, "likelihood": likelihood}
+    if isinstance(likelihood, type):
+        return {"likelihood_family": code_of(likelihood), "likelihood": AUTO}
+    code = MIXED if isinstance(likelihood, Mixed) else code_of(type(likelihood))
+    return {"likelihood_family": code, "likelihood": values_of(likelihood)}
+
+
+def decoded(given: Any, code: Any, family: type[Any]) -> Any:
+    """What ``encoded`` wrote; ``family`` is that of files without a number."""
+    if given is None:
+        return None
+    if code == MIXED:
+        return _mixed_of(given)
+    kind = family if code is None else family_of(code)
+    if isinstance(given, str):
+        return given if code is None else kind
+    return kind(*given)
+
+
+def values_of(likelihood: Any) -> Any:
+    """A likelihood as JSON: its fields; of a mixed one its blocks."""
+    if isinstance(likelihood, Mixed):
+        return {_PARTS: [_listed(block) for block in likelihood.blocks]}
+    return [np.asarray(value).tolist() for value in likelihood]
+
+
+def of_values(values: Any, kernels: Any) -> Any:
+    """What ``values_of`` wrote; ``kernels`` is that likelihood as kernels read it."""
+    return _mixed_of(values) if isinstance(kernels, Product) else type(plain(kernels))(*values)
+
+
+def of_kernels(likelihood: Any) -> Any:
+    """The likelihood of a file without extras."""
+    if isinstance(likelihood, Product):
+        msg = "it lacks the names of its columns"
+        raise ModelFileError(msg)
+    return plain(likelihood)
+
+
+def missing_of(likelihood: Any) -> str:
+    """The parameter ``missing`` of a likelihood as kernels read it."""
+    return MISSING[skips(likelihood)]
+
+
+def _listed(block: Block) -> list[Any]:
+    values = None if isinstance(block.family, type) else values_of(block.family)
+    is_block = isinstance(block.key, tuple)
+    return [is_block, list(block.names), list(block.places), list(block.levels), code_of(block.kind), values]
+
+
+def _mixed_of(listed: dict[str, Any]) -> Mixed:
+    families, bound = {}, []
+    for is_block, names, places, levels, code, values in listed[_PARTS]:
+        kind = family_of(code)
+        family = kind if values is None else kind(*values)
+        families[tuple(names) if is_block else names[0]] = family
+        bound.append((tuple(map(int, places)), tuple(levels)))
+    mixed = Mixed(families)
+    blocks = [block._replace(places=p, levels=v) for block, (p, v) in zip(mixed.blocks, bound, strict=True)]
+    for block in blocks:
+        if len(block.places) not in {0, len(block.names)} or len(set(block.levels)) < len(block.levels):
+            msg = "places or levels of a part"
+            raise ValueError(msg)
+    return Mixed.of_blocks(tuple(blocks))

@@ -1,0 +1,279 @@
+"""A table of columns of several kinds: a product of families, each over a column or a block of columns."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mapdpm.data.columns import CATEGORY, FLAG, columns_of, kinds_differ, warn_of_names
+from mapdpm.data.table import Table
+from mapdpm.data.tokens import Tokens
+from mapdpm.likelihoods._blocks import Block, Name, block_of, bound, checked_family, empirical, text_of
+from mapdpm.likelihoods._product import Product, product_of
+from mapdpm.likelihoods._skipping import in_kernels
+from mapdpm.likelihoods.beta_bernoulli import BetaBernoulli
+from mapdpm.likelihoods.categorical import Categorical
+from mapdpm.likelihoods.normal_gamma import NormalGamma
+from mapdpm.names import AUTO, MISSING
+from mapdpm.protocol import Matrix, Vector, Weights
+from mapdpm.validation import refuse_value
+
+
+class Mixed:
+    """Columns of several kinds: a product of families over named columns, or blocks of them.
+
+    log p(x | cluster) is the sum over the parts of log p(x_part | cluster), so log marginals, predictives and gains are
+    sums too (maths, section 30). A part whose cells are missing is left out, which is exact.
+
+    Parameters
+    ----------
+    parts : mapping
+        For each part its columns, and a family. A key is the name of a column, its place in an array (0, 1, ...), or a
+        tuple of these: a block, such as three accelerations with one ``NormalInverseWishart``. A value is a class,
+        whose prior is fitted to the data's own clusters, or a family with its prior. Each column of ``X`` is in one
+        part.
+
+    Raises
+    ------
+    ValueError
+        No part, a column in two parts, a value that is no family; when it reads ``X``: a column of ``X`` in no part, or
+        one that is not there.
+
+    Notes
+    -----
+    ``Categorical`` is for one column of any values: text, numbers, flags. Its levels are those of the fit, and one more
+    for all new ones: a level that was not in the fit has the prior's probability of a new level. ``BetaBernoulli``
+    takes columns of 0 and 1, or True and False. A row is the weight of all points, then the rows of the parts. In nats;
+    densities are products of densities and probabilities. ``likelihood="auto"`` makes a ``Mixed`` of a DataFrame whose
+    columns are not all numbers.
+
+    Examples
+    --------
+    >>> from mapdpm import MAPDPM, GammaPoisson
+    >>> parts = {"temperature": NormalGamma, "mode": Categorical, "events": GammaPoisson}
+    >>> Mixed(parts)
+    Mixed({'temperature': NormalGamma, 'mode': Categorical, 'events': GammaPoisson})
+    >>> X = np.array([[0.1, 1], [0.2, 1], [0.0, 1], [9.1, 0], [9.3, 0], [9.2, 0]])
+    >>> MAPDPM(likelihood=Mixed({0: NormalGamma, 1: BetaBernoulli})).fit(X).labels_.tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+
+    def __init__(self, parts: Mapping[Any, Any]) -> None:
+        if not isinstance(parts, Mapping) or not parts:
+            refuse_value("parts must be a dict of columns and families, such as {'mode': Categorical}", parts)
+        self.blocks = tuple(block_of(key, family) for key, family in parts.items())
+        names = [name for block in self.blocks for name in block.names]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            msg = f"column {twice!r} is in two parts; each column has one family"
+            raise ValueError(msg)
+
+    @classmethod
+    def of_blocks(cls, blocks: tuple[Block, ...]) -> Mixed:
+        """One of blocks that were checked."""
+        made = cls.__new__(cls)
+        made.blocks = blocks
+        return made
+
+    @classmethod
+    def by_types(cls, X: Any) -> Mixed:
+        """One of the types of a DataFrame's columns: numbers together, each category, all flags together."""
+        kinds: dict[str, list[Name]] = {}
+        parts: dict[Any, Any] = {}
+        for column in columns_of(X):
+            if column.kind == CATEGORY:
+                warn_of_names(column)
+                parts[column.name] = Categorical
+            else:
+                kinds.setdefault(column.kind, []).append(column.name)
+        for kind, names in kinds.items():
+            parts[tuple(names)] = BetaBernoulli if kind == FLAG else NormalGamma
+        return cls(parts)
+
+    # ---- as a value --------------------------------------------------------------------------------------------------
+
+    @property
+    def parts(self) -> dict[Any, Any]:
+        """What it was made of: the family of each key, with its prior where it has one."""
+        return {block.key: block.family for block in self.blocks}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the prior of a part is to be fitted."""
+        return any(isinstance(block.family, type) for block in self.blocks)
+
+    def _asdict(self) -> dict[str, Any]:
+        return {text_of(block.key): block.family for block in self.blocks}
+
+    @property
+    def _fields(self) -> tuple[str, ...]:
+        return tuple(self._asdict())
+
+    def _replace(self, **changes: Any) -> Mixed:
+        """The same with other families, by the texts of their keys."""
+        blocks = []
+        for block in self.blocks:
+            family = checked_family(changes.get(text_of(block.key), block.family), block.names)
+            blocks.append(block._replace(family=family))
+        return self.of_blocks(tuple(blocks))
+
+    def __repr__(self) -> str:
+        shown = ((b.key, b.kind.__name__ if isinstance(b.family, type) else repr(b.family)) for b in self.blocks)
+        return f"{type(self).__name__}({{{', '.join(f'{key!r}: {family}' for key, family in shown)}}})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mixed) and self.blocks == other.blocks
+
+    def __hash__(self) -> int:
+        return hash(self.blocks)
+
+    # ---- data --------------------------------------------------------------------------------------------------------
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns."""
+        return sum(len(block.names) for block in self.blocks)
+
+    @property
+    def order(self) -> list[int]:
+        """The place in ``X`` of each column of the table that ``read`` makes."""
+        return [place for block in self.blocks for place in block.places]
+
+    def slices(self) -> list[slice]:
+        """The columns of each part in that table."""
+        ends = np.cumsum([0, *(len(block.names) for block in self.blocks)]).tolist()
+        return [slice(first, last) for first, last in itertools.pairwise(ends)]
+
+    def bound_to(self, X: Any) -> Mixed:
+        """Self with the places of columns in ``X`` and the levels of categories; ValueError where they do not fit.
+
+        Levels that are known stay; so do places, where ``X`` has no names.
+        """
+        if isinstance(X, Table):
+            return self
+        columns = columns_of(X)
+        if all(block.places for block in self.blocks) and all(isinstance(each.name, int) for each in columns):
+            return self
+        places = {column.name: place for place, column in enumerate(columns)}
+        places |= {place: place for place in range(len(columns))}
+        named = [name for block in self.blocks for name in block.names]
+        absent = [name for name in named if name not in places]
+        if absent:
+            msg = f"X has no column {absent[0]!r}; it has {', '.join(repr(each.name) for each in columns)}"
+            raise ValueError(msg)
+        used = [places[name] for name in named]
+        unused = [column.name for place, column in enumerate(columns) if place not in used]
+        if unused or len(set(used)) < len(used):
+            what = f"column {unused[0]!r} of X is in no part" if unused else "a column of X is in two parts"
+            msg = f"{what}; each column has one family: name it, or leave it out of X"
+            raise ValueError(msg)
+        return self.of_blocks(
+            tuple(bound(block, [places[name] for name in block.names], columns) for block in self.blocks)
+        )
+
+    def read_table(self, X: Any, missing: bool) -> Table:
+        """The rows of ``X`` in the order of the parts; self must be bound."""
+        if isinstance(X, Table):
+            return X
+        columns = columns_of(X)
+        if len(columns) != self.n_columns:
+            msg = f"X has {len(columns)} features, but the parts of Mixed have {self.n_columns}"
+            raise ValueError(msg)
+        array = np.ascontiguousarray(np.concatenate([block.read(columns, missing) for block in self.blocks], axis=1))
+        if not len(array):
+            msg = "X has 0 sample(s) while a minimum of 1 is required"
+            raise ValueError(msg)
+        if missing:
+            self._check_missing(array)
+        n_levels = [len(block.levels) + 1 if block.is_category else 0 for block in self.blocks for _ in block.names]
+        return Table(array, np.array(n_levels, dtype=np.int64))
+
+    def _check_missing(self, array: Matrix) -> None:
+        """ValueError for a row without values, and for a block that is there in part where that is not exact."""
+        absent = np.isnan(array)
+        empty = np.flatnonzero(absent.all(axis=1))
+        if len(empty):
+            msg = f"X has no value at all in row {empty[0]} (counted from 0; {len(empty)} such rows); leave them out"
+            raise ValueError(msg)
+        for block, own in zip(self.blocks, self.slices(), strict=True):
+            some = absent[:, own].any(axis=1) & ~absent[:, own].all(axis=1)
+            if some.any() and not hasattr(block.kind, "feature"):
+                msg = (
+                    f"row {np.flatnonzero(some)[0]} has some values of {block.key!r} and lacks others, which "
+                    f"{block.kind.__name__} cannot leave out; give each column a family of its own, or all or none"
+                )
+                raise ValueError(msg)
+
+    def empirical(self, X: Table, sample_weight: Weights = None, *, missing: str = "error") -> Mixed:
+        """Self, with the prior that each class sets from its own columns; given priors stay."""
+        blocks = []
+        for block, own in zip(self.blocks, self.slices(), strict=True):
+            family = block.family
+            if isinstance(family, type):
+                family = empirical(block, X.array[:, own], sample_weight, missing)
+            blocks.append(block._replace(family=family))
+        return self.of_blocks(tuple(blocks))
+
+    def for_data(self, X: Table) -> Mixed:
+        """Self with one entry a column in the vectors of each part; ValueError where a family does not fit."""
+        blocks = []
+        for block, own in zip(self.blocks, self.slices(), strict=True):
+            data: Any = np.ascontiguousarray(X.array[:, own])
+            if block.is_category:
+                data = Tokens(np.empty(0, dtype=np.int64), len(block.levels) + 1)
+            try:
+                blocks.append(block._replace(family=block.family.for_data(data)))
+            except ValueError as error:
+                msg = f"{text_of(block.key)}: {error}"
+                raise ValueError(msg) from None
+        return self.of_blocks(tuple(blocks))
+
+    # ---- as kernels read it ------------------------------------------------------------------------------------------
+
+    def located(self) -> list[slice]:
+        """The columns of parts with a location."""
+        return [own for block, own in zip(self.blocks, self.slices(), strict=True) if hasattr(block.kind, "shifted")]
+
+    def shifted(self, offset: Vector) -> Mixed:
+        """The same model for data less ``offset``, which is 0 where a part has no location."""
+        blocks = (
+            block._replace(family=block.family.shifted(offset[own])) if np.any(offset[own]) else block
+            for block, own in zip(self.blocks, self.slices(), strict=True)
+        )
+        return self.of_blocks(tuple(blocks))
+
+    def in_kernels(self, missing: str) -> Product:
+        """The product of the parts, all of which have their priors."""
+        widths = [len(block.names) for block in self.blocks]
+        families = [
+            in_kernels(block.family, missing if width > 1 and hasattr(block.kind, "feature") else "error")
+            for block, width in zip(self.blocks, widths, strict=True)
+        ]
+        return product_of(families, widths, missing != "error")
+
+    def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
+        """Sample means and variances of clusters in the columns of normal families; NaN in others."""
+        return self.in_kernels(MISSING[1]).moments(rows)
+
+    def has(self, verb: str) -> bool:
+        """Whether all parts have a verb."""
+        return all(hasattr(block.kind, verb) for block in self.blocks)
+
+
+def of_columns(likelihood: Any, X: Any) -> Any:
+    """``likelihood``, bound to the columns of ``X`` where it is mixed; "auto" is, where columns are not all numbers."""
+    if isinstance(likelihood, str) and likelihood == AUTO and kinds_differ(X):
+        mixed = Mixed.by_types(X)
+        likelihood = AUTO if all(block.kind is NormalGamma for block in mixed.blocks) else mixed
+    return likelihood.bound_to(X) if isinstance(likelihood, Mixed) else likelihood
+
+
+def parameters_of(likelihood: Any) -> dict[str, Any]:
+    """The parameters of a likelihood by name; of a mixed one after the key of each part, as ``mode.beta``."""
+    if not isinstance(likelihood, Mixed):
+        return dict(likelihood._asdict())
+    parts = likelihood._asdict().items()
+    return {f"{key}.{name}": value for key, family in parts for name, value in family._asdict().items()}
