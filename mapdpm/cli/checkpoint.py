@@ -18,7 +18,7 @@ from mapdpm.cli.usage import refuse_argument
 from mapdpm.features import Transformer
 from mapdpm.files import container, disk
 from mapdpm.files.errors import ModelFileError, refuse_damaged
-from mapdpm.likelihoods import NormalKnownVariance
+from mapdpm.likelihoods import STREAM_FAMILIES
 from mapdpm.stream.hdp_hmm import OnlineHDPHMM
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.selector import BANK_KEY
@@ -78,7 +78,7 @@ def read(path: Path) -> Saved | None:
         held = extras.get(_KEY)
         if held is None:
             own = parameters_of(model)
-            family = "normal-known-variance" if isinstance(model.likelihood_, NormalKnownVariance) else "normal-gamma"
+            family = (STREAM_FAMILIES[0] if model.likelihood_ is None else type(model.likelihood_)).name
             return Saved(model, own | {"likelihood": family, "prior": None}, None, None, None, None)
         parts = [held[name] for name in Saved._fields[1:-2]]
         found = Saved(model, *parts)._replace(alarm=held.get("alarm"), features=_features_of(extras))

@@ -8,19 +8,23 @@ import re
 import warnings
 from collections.abc import Sequence
 
-from mapdpm.cli.tables import Choice, Columns, counted, every, is_text
+from mapdpm.cli.cells import is_text
+from mapdpm.cli.tables import Choice, Columns, counted, every
 from mapdpm.cli.usage import UsageError
 
 _SHOWN = 10
+_ALL_BUT = "all-but:"
 _RANGE = re.compile(r"(\d{1,9})(-?)(\d{0,9})")
 
 
 def chosen(text: str) -> Choice:
     """The columns of ``--columns``: names or positions, counted from 1, separated by commas; ``2-4`` and ``3-`` too.
 
-    If the first row has text, a name takes precedence over a position of the same spelling. A name with a comma is
-    quoted as in the file.
+    ``all-but:`` before them leaves them out. If the first row has text, a name takes precedence over a position of the
+    same spelling. A name with a comma is quoted as in the file.
     """
+    but = text.startswith(_ALL_BUT)
+    text = text.removeprefix(_ALL_BUT)
     try:
         words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
     except csv.Error:
@@ -44,8 +48,11 @@ def chosen(text: str) -> Choice:
                 msg = f"--columns {text} has column {place + 1} twice"
                 raise ValueError(msg)
             taken.add(place)
+        if but:
+            places = [place for place in range(len(cells)) if place not in taken]
         if not places:
-            msg = "--columns names no column; give names or positions, such as height,3 or 2-4"
+            left = "leaves no column" if but else "names no column; give names or positions, such as height,3 or 2-4"
+            msg = f"--columns {left}"
             raise ValueError(msg)
         return Columns(places, named)
 

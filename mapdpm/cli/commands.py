@@ -7,6 +7,7 @@ import json
 import time
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from mapdpm import NormalGamma, load, plots, select_alpha
 from mapdpm.cli import demo, results, stderr, stdout, tables, tuning
 from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import beside_groups, chosen, warned
-from mapdpm.cli.models import PRIOR_FAMILIES, check_convertible, model_and_table, model_of
+from mapdpm.cli.kinds import kinds_of, mixed, named_kinds, warn
+from mapdpm.cli.models import check_convertible, model_and_table, model_of
 from mapdpm.cli.progress import ProgressLine
 from mapdpm.cli.tables import Table
 from mapdpm.cli.usage import UsageError, refuse_argument
@@ -24,6 +26,8 @@ from mapdpm.files.c_export import as_stream, c_files
 from mapdpm.files.disk import write_file
 from mapdpm.files.errors import ModelFileError
 from mapdpm.likelihoods._parameters import described
+from mapdpm.likelihoods._skipping import empirical_prior
+from mapdpm.likelihoods.mixed import parameters_of
 from mapdpm.names import AUTO
 from mapdpm.plots.canvas import KINDS
 
@@ -39,8 +43,7 @@ def fit(arguments: argparse.Namespace) -> None:
     if arguments.picture is not None:
         _check_picture(arguments.picture)
     choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
-    gaps = arguments.missing == "skip"
-    table = tables.read_csv(arguments.data, beside_groups(choice, arguments.groups), arguments.delimiter, gaps=gaps)
+    table = _table(arguments, beside_groups(choice, arguments.groups))
     progress = ProgressLine(quiet=arguments.quiet, verbose=arguments.verbose)
     model = model_of(arguments, _likelihood(arguments, table), progress)
     started = time.perf_counter()
@@ -71,7 +74,7 @@ def tune(arguments: argparse.Namespace) -> None:
     if arguments.picture is not None:
         _check_picture(arguments.picture)
     choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
-    table = tables.read_csv(arguments.data, choice, arguments.delimiter, gaps=arguments.missing == "skip")
+    table = _table(arguments, choice)
     progress = ProgressLine(quiet=arguments.quiet, verbose=arguments.verbose)
     given = {name: getattr(arguments, name) for name in ("max_clusters", "discount", "missing")}
     common = {name: value for name, value in given.items() if value}
@@ -103,6 +106,13 @@ def tune(arguments: argparse.Namespace) -> None:
         setting = found.params | {"alpha": found.alpha}
         shown = ", ".join(f"{name} {value:.6g}" for name, value in setting.items())
         stderr.write(f"{shown}, by {found.method}\n")
+
+
+def _table(arguments: argparse.Namespace, choice: tables.Choice) -> Table:
+    """The data of ``fit`` and ``tune``, whose columns have the kinds of ``--kinds``, or those that their cells show."""
+    named = named_kinds(arguments.kinds) if arguments.kinds else {}
+    kinds = partial(kinds_of, named)
+    return tables.read_csv(arguments.data, choice, arguments.delimiter, gaps=arguments.missing == "skip", kinds=kinds)
 
 
 def predict(arguments: argparse.Namespace) -> None:
@@ -190,12 +200,14 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
 
     That is the prior where it is asked for, where a parameter is given or varied, and with groups.
     """
-    family, changes = PRIOR_FAMILIES[arguments.likelihood], dict(arguments.prior)
+    family, changes = arguments.likelihood, dict(arguments.prior)
     if len(changes) < len(arguments.prior):
         names = ", ".join(name for name, _ in arguments.prior)
         refuse_argument(f"--prior: each parameter at most once, got {names}")
     if arguments.standardize and not changes:
         warnings.warn("--standardize changes nothing without --prior, whose units it chooses", stacklevel=2)
+    if table.kinds is not None:
+        return _mixed(arguments, table)
     fitted = not (changes or arguments.empirical_prior or vars(arguments).get("vary") or table.groups is not None)
     if fitted:
         return AUTO if family is NormalGamma else family
@@ -204,9 +216,11 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
     unknown = [name for name in changes if name not in family._fields]
     if unknown:
         known = ", ".join(family._fields)
-        refuse_argument(f"--prior: {arguments.likelihood} has no parameter {unknown[0]!r}; it has {known}")
+        refuse_argument(f"--prior: {family.name} has no parameter {unknown[0]!r}; it has {known}")
     missing = arguments.missing or "error"
-    prior = family.empirical(table, missing=missing)
+    prior = empirical_prior(family, table, missing=missing)
+    if arguments.standardize and not (hasattr(family, "shifted") and hasattr(family, "scaled")):
+        refuse_argument(f"--standardize: {family.name} has no units to choose; leave it out")
     try:
         if not arguments.standardize:
             return prior._replace(**changes)
@@ -216,6 +230,19 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
         return prior.shifted(centre).scaled(1.0 / scale)._replace(**changes).scaled(scale).shifted(-centre)
     except ValueError as error:
         refuse_argument(f"--prior: {error}")
+
+
+def _mixed(arguments: argparse.Namespace, table: Table) -> Any:
+    """The product for columns of several kinds; its priors are fitted, or those of all points where that is asked."""
+    for option in ("prior", "standardize", "vary"):
+        if getattr(arguments, option, None):
+            refuse_argument(f"--{option}: is for columns of numbers only; choose these with --columns")
+    warn(table)
+    likelihood = mixed(table.names, table.kinds or (), arguments.likelihood).bound_to(table)
+    if not arguments.empirical_prior:
+        return likelihood
+    missing = arguments.missing or "error"
+    return likelihood.empirical(likelihood.read_table(table, missing == "skip"), missing=missing)
 
 
 def _labels(arguments: argparse.Namespace, model: Any) -> Any:
@@ -246,7 +273,7 @@ def _picture(model: Any, table: Table, labels: Any, path: Path) -> bytes:
 
 def _summary(model: Any, table: Table, seconds: float, kind: str, merged: list[int] | None) -> str:
     rows, columns = table.values.shape
-    prior = {name: np.asarray(value).tolist() for name, value in model.likelihood_._asdict().items()}
+    prior = {name: np.asarray(value).tolist() for name, value in parameters_of(model.likelihood_).items()}
     facts = {
         "rows": rows,
         "columns": columns if table.columns is None else list(table.columns),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple, NoReturn
 
+from mapdpm.cli.cells import complaint_of, is_missing, value_of
 from mapdpm.cli.feed import refuse_input
-from mapdpm.cli.tables import complaint_of, counted, is_missing, value_of
+from mapdpm.cli.tables import counted
 from mapdpm.files.errors import refuse_damaged
 
 _LATEST = 1e12  # seconds; more would overflow 64 bits of microseconds

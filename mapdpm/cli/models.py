@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mapdpm import MAPDPM, HDPMixture, NormalGamma, NormalKnownVariance, OnlineHDPHMM, OnlineMAPDPM, load
+from mapdpm import MAPDPM, HDPMixture, OnlineHDPHMM, OnlineMAPDPM, load
 from mapdpm.cli import tables
 from mapdpm.cli.columns import beside_groups, chosen, model_columns
+from mapdpm.cli.kinds import of_model
 from mapdpm.cli.tables import Table, counted, name_of
 from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.files.errors import ModelFileError
 from mapdpm.names import HDP_MOVES, MOVES
-
-PRIOR_FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
-"""The families that ``--likelihood`` names; their parameters are those of ``--prior``."""
 
 
 def _hint(error: str) -> str:
@@ -65,8 +63,9 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
     if arguments.groups is not None and not isinstance(model, HDPMixture):
         refuse_argument(f"--groups: {arguments.model} holds no model of fit --groups")
     choice = beside_groups(choice, arguments.groups)
-    gaps = getattr(model, "missing", None) == "skip"
-    table = tables.read_csv(arguments.data, choice, arguments.delimiter, gaps=gaps)
+    gaps, kinds = getattr(model, "missing", None) == "skip", of_model(model)
+    reader = None if kinds is None else lambda _, places: kinds if len(kinds) == len(places) else [None] * len(places)
+    table = tables.read_csv(arguments.data, choice, arguments.delimiter, gaps=gaps, kinds=reader)
     found, wanted = table.values.shape[1], model.n_features_in_
     if found != wanted:
         given = f"--columns has {counted(found, 'column')}"
@@ -74,7 +73,7 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
         hint = "" if arguments.columns else "; choose them with --columns"
         msg = f"{given}, but {arguments.model} was fitted on {wanted}{hint}"
         raise ValueError(msg)
-    return model, Table(None if names is None else tuple(names), table.values, table.groups)
+    return model, table._replace(columns=None if names is None else tuple(names))
 
 
 def model_of(arguments: argparse.Namespace, likelihood: Any, callback: Any) -> Any:

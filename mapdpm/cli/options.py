@@ -10,13 +10,15 @@ from typing import Any, NoReturn
 import mapdpm
 from mapdpm.cli import values
 from mapdpm.cli.broker_options import alarm_options, broker_options
+from mapdpm.cli.kinds import KINDS
 from mapdpm.cli.stderr import report
 from mapdpm.deprecated import said
+from mapdpm.likelihoods import FAMILIES, STREAM_FAMILIES
 from mapdpm.names import AUTO, BACKENDS, CRITERIA, DTYPES, HDP_MOVES, METHODS, MISSING, MOVES, STARTS
 from mapdpm.stream import kinds
 from mapdpm.stream.settings import ClusterSettings, Setting, StateSettings, on_command_line
 
-LIKELIHOODS = ("normal-gamma", "normal-known-variance")
+STREAM_LIKELIHOODS = tuple(family.name for family in STREAM_FAMILIES)
 FORMATS = ("csv", "jsonl")
 _NUMBERS = {kinds.POSITIVE.check: values.positive, kinds.NOT_NEGATIVE.check: values.not_negative}
 _ABOUT = "Clustering when nobody knows the number of clusters. `mapdpm COMMAND --help` has the options of a command."
@@ -166,7 +168,12 @@ def _old_name(group: Any, old: str, now: str, kind: Any) -> None:
 def _prior_options(model: Any) -> None:
     text = "take the prior from all points, as the paper does; else its width is that of the clusters found"
     model.add_argument("--empirical-prior", action="store_true", help=text)
-    model.add_argument("--likelihood", choices=LIKELIHOODS, default=LIKELIHOODS[0], help="family (%(default)s)")
+    text = f"family of the columns of numbers: {', '.join(each.name for each in FAMILIES)}, or MODULE:CLASS of your own"
+    model.add_argument(
+        "--likelihood", type=values.family, default=FAMILIES[0], metavar="FAMILY", help=f"{text} ({FAMILIES[0].name})"
+    )
+    text = f"what columns hold, as mode=category,relay=flag: one of {', '.join(KINDS)} (text is a category)"
+    model.add_argument("--kinds", action="append", default=[], metavar="LIST", help=text)
     text = "set a parameter of the prior, as b0=0.5 or b0=0.5,2 (one a column); the others come from the data"
     model.add_argument("--prior", type=values.assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
     model.add_argument("--missing", choices=MISSING, help="a blank cell, NA or nan is an error, or skipped (error)")
@@ -248,7 +255,7 @@ def _stream_options(stream: argparse.ArgumentParser) -> None:
     of_clusters, of_states = on_command_line(ClusterSettings), on_command_line(StateSettings)
     _setting_options(model, of_clusters, "")
     text = "family with all of --prior; auto: the warm-up sets a prior of normal-gamma (auto)"
-    model.add_argument("--likelihood", choices=(AUTO, *LIKELIHOODS), help=text)
+    model.add_argument("--likelihood", choices=(AUTO, *STREAM_LIKELIHOODS), help=text)
     text = "instead of a warm-up: all parameters of the prior, as m0=0 or m0=0,2 (one a column)"
     model.add_argument("--prior", type=values.assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
     text = (
@@ -300,13 +307,13 @@ def _demo_options(demo: argparse.ArgumentParser) -> None:
 
 
 def _input_options(command: argparse.ArgumentParser, default: str) -> None:
-    text = "CSV file of numbers, one point a row, gzip too; - is stdin; a header is recognised"
+    text = "CSV file, one point a row, gzip too; - is stdin; a header is recognised"
     command.add_argument("data", type=Path, help=text)
     _column_options(command, default, ",")
 
 
 def _column_options(command: argparse.ArgumentParser, default: str, delimiter: str | None) -> None:
-    text = f"names or positions of the columns to use, as height,3 or 2-4 or 3- ({default})"
+    text = f"names or positions of the columns to use, as height,3 or 2-4 or 3- or all-but:label ({default})"
     command.add_argument("--columns", action="append", metavar="LIST", help=text)
     command.add_argument(
         "--delimiter",
@@ -322,6 +329,8 @@ def _reader_options(command: argparse.ArgumentParser) -> None:
     _input_options(command, "those that the model was fitted on")
     text = "the column that names the group of each row, for a model of fit --groups (rows of a new group)"
     command.add_argument("--groups", metavar="COLUMN", help=text)
+    text = "MODULE:CLASS of a family of your own, which the model has"
+    command.add_argument("--likelihood", type=values.family, metavar="FAMILY", help=text)
     command.add_argument("--out", type=Path, metavar="FILE", help="output file (stdout); .gz compresses")
     _format_option(command, "CSV with a header, or JSON lines")
     command.add_argument("--quiet", action="store_true", help="no warnings")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.cli import alarms, checkpoint, mqtt, stream_arguments
+from mapdpm.cli.cells import is_text
 from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.columns import chosen, listed, place_of, warned
 from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source, refuse_input
@@ -23,7 +24,7 @@ from mapdpm.cli.sinks import Printed, Publication, Sink, Written
 from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
 from mapdpm.cli.stream_features import StreamFeatures
-from mapdpm.cli.tables import STDIN, counted, is_text
+from mapdpm.cli.tables import STDIN, counted
 from mapdpm.cli.usage import UsageError
 from mapdpm.files.errors import ModelFileError, UnwritableError, refuse_damaged
 from mapdpm.stream import Event, OnlineHDPHMM, OnlineMAPDPM, StreamFullError

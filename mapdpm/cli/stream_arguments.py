@@ -7,9 +7,9 @@ from typing import Any
 
 from mapdpm import NormalGamma
 from mapdpm.cli.checkpoint import LEARNER, OTHERS, STATES, parameters_of
-from mapdpm.cli.models import PRIOR_FAMILIES
 from mapdpm.cli.tables import STDIN
 from mapdpm.cli.usage import UsageError, refuse, refuse_argument
+from mapdpm.likelihoods._registry import family_named
 from mapdpm.names import AUTO
 from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM
 from mapdpm.stream.settings import on_command_line
@@ -88,7 +88,7 @@ def learner(settings: dict[str, Any]) -> OnlineMAPDPM | OnlineHDPHMM:
 
 
 def _likelihood(settings: dict[str, Any]) -> Any:
-    family, prior = PRIOR_FAMILIES[settings["likelihood"]], settings["prior"]
+    family, prior = family_named(settings["likelihood"]), settings["prior"]
     if prior is None and family is NormalGamma:
         return AUTO
     needed = ", ".join(family._fields)

@@ -19,6 +19,8 @@ from typing import IO, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mapdpm.cli.cells import CellReader, complaint_of, is_missing, is_text, value_of
+from mapdpm.data.columns import CATEGORY, FLAG, NUMBER
 from mapdpm.files.json_text import RATIO, SPARE
 from mapdpm.protocol import Matrix
 
@@ -30,7 +32,6 @@ LONGEST_LINE = 1 << 22
 MOST_COLUMNS = 1 << 17
 """Columns of a line: each cell takes some 60 bytes, however short it is."""
 _GZIP = b"\x1f\x8b"
-MISSING = ("", "na", "n/a", "#n/a", "null", "none", "?", "-")
 
 Row: TypeAlias = tuple[int, list[str]]
 """The number of a line, counted from 1, and its cells."""
@@ -59,13 +60,40 @@ class Table(NamedTuple):
     values: Matrix
     groups: tuple[str, ...] | None = None
     """The group of each row, where there is a column of groups."""
+    kinds: tuple[str, ...] | None = None
+    """What each column holds; None where all hold numbers."""
+    levels: tuple[tuple[str, ...], ...] = ()
+    """With kinds, the texts of each category, whose places are the values; none of other columns."""
+
+    @property
+    def dtypes(self) -> list[np.dtype[Any]]:
+        """The type of each column, as a DataFrame has them."""
+        types = {CATEGORY: np.dtype(object), FLAG: np.dtype(np.bool_)}
+        return [types.get(kind, np.dtype(np.float64)) for kind in self.kinds or ()]
+
+    @property
+    def names(self) -> list[str | int]:
+        """The name of each column, or its place."""
+        return list(range(self.values.shape[1])) if self.columns is None else list(self.columns)
+
+    def __getitem__(self, name: Any) -> Any:
+        """The values of a column: texts of a category, None where they are missing."""
+        place = self.names.index(name)
+        values = self.values[:, place]
+        if self.kinds is None or self.kinds[place] != CATEGORY:
+            return values
+        texts = np.array([*self.levels[place], None], dtype=object)
+        return texts[np.where(np.isnan(values), len(texts) - 1, values).astype(np.int64)]
 
     def metadata(self) -> dict[str, Any]:
         """The arguments of a model besides the points: ``groups``, where there are some."""
         return {} if self.groups is None else {"groups": self.groups}
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self.values, dtype=dtype) if copy else np.asarray(self.values, dtype=dtype)
+        values: NDArray[Any] = self.values
+        if self.kinds is not None:
+            values = np.stack([np.asarray(self[name], dtype=object) for name in self.names], axis=1)
+        return np.array(values, dtype=dtype) if copy else np.asarray(values, dtype=dtype)
 
 
 def every(file: str, cells: list[str]) -> Columns:  # noqa: ARG001  (a Choice)
@@ -73,10 +101,16 @@ def every(file: str, cells: list[str]) -> Columns:  # noqa: ARG001  (a Choice)
     return Columns(range(len(cells)))
 
 
-def read_csv(path: str | Path, choice: Choice = every, delimiter: str = ",", *, gaps: bool = False) -> Table:
-    """The numbers in the chosen columns of a UTF-8 file of separated values, also gzip; "-" is standard input.
+Kinds: TypeAlias = Callable[[Sequence[str], Sequence[int]], Sequence[str | None]]
+"""A function that says the kind of each column, given the cells of the header and the places of the columns."""
 
-    With ``gaps`` missing values are NaN, and no error.
+
+def read_csv(
+    path: str | Path, choice: Choice = every, delimiter: str = ",", *, gaps: bool = False, kinds: Kinds | None = None
+) -> Table:
+    """The chosen columns of a UTF-8 file of separated values, also gzip; "-" is standard input.
+
+    With ``gaps`` missing values are NaN, and no error. Without ``kinds`` all columns are numbers.
 
     The first row is a header if one of the chosen cells is text, or another one above a number. Blank lines before the
     first row and after the last are skipped; one between them is an error, for it may be a missing point.
@@ -99,12 +133,18 @@ def read_csv(path: str | Path, choice: Choice = every, delimiter: str = ",", *, 
     groups: list[str] = []
     if columns.group is not None:
         rest = _with_groups(path, rest, columns.group, groups)
-    values = numbers(path, rest, cells if header else None, columns.places, gaps=gaps)
+    of_kinds = [NUMBER] * len(columns.places) if kinds is None else kinds(cells, columns.places)
+    readers = [CellReader(kind) for kind in of_kinds]
+    values = numbers(path, rest, cells if header else None, columns.places, gaps=gaps, readers=readers)
     if not len(values):
         msg = f"{name_of(path)} has a header but no rows of data"
         raise ValueError(msg)
     names = tuple(cells[place] for place in columns.places) if header else None
-    return Table(names, values, None if columns.group is None else tuple(groups))
+    groups_of_rows = None if columns.group is None else tuple(groups)
+    found = tuple(reader.kind or NUMBER for reader in readers)
+    if all(kind == NUMBER for kind in found):
+        return Table(names, values, groups_of_rows)
+    return Table(names, values, groups_of_rows, found, tuple(tuple(reader.places) for reader in readers))
 
 
 def _with_groups(path: str | Path, source: Iterable[Row], column: int, groups: list[str]) -> Iterator[Row]:
@@ -140,21 +180,28 @@ def rows(path: str | Path, delimiter: str = ",") -> Iterator[Row]:
 
 
 def numbers(
-    path: str | Path, source: Iterable[Row], names: Sequence[str] | None, columns: Sequence[int], *, gaps: bool = False
+    path: str | Path,
+    source: Iterable[Row],
+    names: Sequence[str] | None,
+    columns: Sequence[int],
+    *,
+    gaps: bool = False,
+    readers: Sequence[CellReader] = (),
 ) -> Matrix:
     """The given columns of ``source`` as finite float64; errors as in ``read_csv``.
 
-    With ``gaps`` missing values are NaN.
+    With ``gaps`` missing values are NaN. ``readers`` are those of columns that do not all hold numbers.
     """
+    readers = readers or [CellReader(NUMBER)] * len(columns)
     values, most = array("d"), _most_values(path)
     for line, cells in source:
-        for column in columns:
-            value = value_of(cells[column])
+        for column, reader in zip(columns, readers, strict=True):
+            value = reader.value(cells[column])
             if gaps and is_missing(cells[column], value):
                 value = math.nan
             elif value is None or not math.isfinite(value):
                 name = f" ({names[column]})" if names and names[column] else ""
-                complaint = complaint_of(cells[column], value, cells)
+                complaint = complaint_of(cells[column], value, cells, reader.kind)
                 msg = f"{name_of(path)}: line {line}, column {column + 1}{name} {complaint}"
                 raise ValueError(msg)
             values.append(value)
@@ -249,46 +296,3 @@ def _is_header(cells: Sequence[str], second: Row | None) -> bool:
     if second is None:
         return False
     return any(is_text(above) and value_of(below) is not None for above, below in zip(cells, second[1], strict=True))
-
-
-def value_of(cell: str) -> float | None:
-    """The number in a cell, which may be NaN or infinite; None where there is none."""
-    try:
-        return None if "_" in cell else float(cell)  # Python's own 1_000 is no number elsewhere
-    except ValueError:
-        return None
-
-
-def is_text(cell: str) -> bool:
-    """Whether a cell is neither blank nor a number: a header has such cells."""
-    return bool(cell.strip()) and value_of(cell) is None
-
-
-def is_missing(cell: str, value: float | None) -> bool:
-    """Whether a cell, whose ``value_of`` is ``value``, means a missing value."""
-    return math.isnan(value) if value is not None else cell.strip().lower() in MISSING
-
-
-def complaint_of(cell: str, value: float | None, row: Sequence[str]) -> str:
-    """The error message for a cell that holds no finite number: the problem, and what to do."""
-    text = cell.strip()
-    if text.lower() in MISSING:
-        found = f"missing: {text!r}" if text else "blank"
-        return f"is {found}; remove or fill such rows, or learn with --missing skip"
-    if value is None:
-        separated = any(mark in text for mark in ";\t ")
-        numbers = [place for place, other in enumerate(row, 1) if value_of(other) is not None]
-        if separated or not numbers:
-            hint = "if cells are not separated by commas, say by what: --delimiter"
-        else:
-            hint = f"the columns of numbers are --columns {_ranges(numbers)}"
-        return f"is not a number: {text[:40]!r}; {hint}"
-    return f"is not a finite number: {text[:40]!r}; remove or fill such rows"
-
-
-def _ranges(positions: Sequence[int]) -> str:
-    """``1-3,5`` for 1, 2, 3, 5."""
-    known = set(positions)
-    first = [p for p in positions if p - 1 not in known]
-    last = [p for p in positions if p + 1 not in known]
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(first, last, strict=True))

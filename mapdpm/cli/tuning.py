@@ -20,12 +20,12 @@ def settings(arguments: argparse.Namespace, prior: Any, table: Table) -> Any:
     """The grid: each alpha with every combination of the values of ``--vary``."""
     if not arguments.vary:
         return arguments.alphas
-    family = NormalGamma if prior is None else type(prior)
+    family: Any = NormalGamma if prior is None else type(prior)
     fields = [name.removesuffix("_scale") for name, _ in arguments.vary]
     for (name, _), field in zip(arguments.vary, fields, strict=True):
         if field not in family._fields:
             known = ", ".join(family._fields)
-            refuse_argument(f"--vary: {arguments.likelihood} has no parameter {field!r}; it has {known}")
+            refuse_argument(f"--vary: {family.name} has no parameter {field!r}; it has {known}")
         if fields.count(field) > 1:
             refuse_argument(f"--vary: each parameter at most once, got {', '.join(name for name, _ in arguments.vary)}")
         if arguments.standardize and name == field:

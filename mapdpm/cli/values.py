@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import ipaddress
 import math
 import re
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import unquote
 
 import numpy as np
 
+from mapdpm.likelihoods._registry import family_named
+from mapdpm.likelihoods._skipping import is_family
 from mapdpm.names import HDP_MOVES, MOVES
 
 _MOST_VALUES = 100_000  # of a grid: each is a fit
@@ -74,6 +78,26 @@ def moves(text: str) -> tuple[str, ...]:
         if name not in known:
             _refuse(f"must be some of {','.join(known)}, or none, got {name!r}")
     return names
+
+
+def family(text: str) -> type[Any]:
+    """A family by its name, or ``MODULE:CLASS`` of one from outside, which is imported, also from this folder."""
+    module, colon, name = text.partition(":")
+    if not colon:
+        try:
+            return family_named(text)
+        except ValueError as error:
+            _refuse(str(error))
+    sys.path.insert(0, "")  # as python -m has it
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        _refuse(f"must be a family, or MODULE:CLASS of your own, got {text!r}: {error}")
+    finally:
+        sys.path.remove("")
+    if not isinstance(found, type) or not is_family(found):
+        _refuse(f"must name a family, a class with the verbs of docs/adding-a-likelihood.md, got {text!r}")
+    return found
 
 
 def assignment(text: str) -> tuple[str, float | list[float]]:

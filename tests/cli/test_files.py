@@ -102,7 +102,7 @@ KINDS = [
 KINDS += ["empty", "random", "folder", "missing"]
 
 COMMANDS = {  # what FILE may be; where the call is at fault, and not the file
-    "fit FILE": ({"csv"}, set()),
+    "fit FILE": ({"csv", "csv of names"}, set()),
     "fit FILE --columns height": ({"csv"}, set()),
     "tune FILE --alphas 0.5,2 --folds 2": ({"csv"}, set()),
     "predict FILE data.csv": (FITS | READY | STATES, set()),

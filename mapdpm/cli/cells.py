@@ -1,0 +1,88 @@
+"""Cells of CSV files: the number in each, what is missing, and what to say of a cell that has no number."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import ClassVar
+
+from mapdpm.data.columns import CATEGORY, FLAG, NUMBER
+
+MISSING = ("", "na", "n/a", "#n/a", "null", "none", "?", "-")
+
+
+_NO_TEXT = re.compile(r"^\s*[+-]?[\d.,]|[;\t]")
+
+
+class CellReader:
+    """Turns the cells of a column into numbers: a category by the place of its text among those that came before.
+
+    Where the kind is not known, the first cell that is not missing says it: a number, or else a category.
+    """
+
+    _FLAGS: ClassVar[dict[str, float]] = {
+        **dict.fromkeys(("1", "1.0", "true", "yes", "on"), 1.0),
+        **dict.fromkeys(("0", "0.0", "false", "no", "off"), 0.0),
+    }
+
+    def __init__(self, kind: str | None) -> None:
+        self.kind = kind
+        self.places: dict[str, int] = {}
+
+    def value(self, cell: str) -> float | None:
+        """The number of a cell; None where it has none."""
+        number = value_of(cell)
+        if self.kind == NUMBER or is_missing(cell, number):
+            return number
+        if self.kind is None:  # a cell that begins as a number, or has another separator, is a wrong number
+            self.kind = NUMBER if number is not None or _NO_TEXT.search(cell) else CATEGORY
+            return self.value(cell)
+        if self.kind == FLAG:
+            return self._FLAGS.get(cell.strip().lower())
+        return number if self.kind != CATEGORY else float(self.places.setdefault(cell.strip(), len(self.places)))
+
+
+def value_of(cell: str) -> float | None:
+    """The number in a cell, which may be NaN or infinite; None where there is none."""
+    try:
+        return None if "_" in cell else float(cell)  # Python's own 1_000 is no number elsewhere
+    except ValueError:
+        return None
+
+
+def is_text(cell: str) -> bool:
+    """Whether a cell is neither blank nor a number: a header has such cells."""
+    return bool(cell.strip()) and value_of(cell) is None
+
+
+def is_missing(cell: str, value: float | None) -> bool:
+    """Whether a cell, whose ``value_of`` is ``value``, means a missing value."""
+    return math.isnan(value) if value is not None else cell.strip().lower() in MISSING
+
+
+def complaint_of(cell: str, value: float | None, row: Sequence[str], kind: str | None = NUMBER) -> str:
+    """The error message for a cell that holds no finite number: the problem, and what to do."""
+    text = cell.strip()
+    if text.lower() in MISSING:
+        found = f"missing: {text!r}" if text else "blank"
+        return f"is {found}; remove or fill such rows, or learn with --missing skip"
+    if kind == FLAG:
+        return f"is no flag: {text[:40]!r}; flags are 0 and 1, true and false, yes and no, on and off"
+    if value is None:
+        separated = any(mark in text for mark in ";\t ")
+        numbers = [place for place, other in enumerate(row, 1) if value_of(other) is not None]
+        if separated or not numbers:
+            hint = "if cells are not separated by commas, say by what: --delimiter"
+        else:
+            hint = f"the columns of numbers are --columns {_ranges(numbers)}"
+        return f"is not a number: {text[:40]!r}; {hint}"
+    return f"is not a finite number: {text[:40]!r}; remove or fill such rows"
+
+
+def _ranges(positions: Sequence[int]) -> str:
+    """``1-3,5`` for 1, 2, 3, 5."""
+    known = set(positions)
+    first = [p for p in positions if p - 1 not in known]
+    last = [p for p in positions if p + 1 not in known]
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(first, last, strict=True))
