@@ -22,8 +22,8 @@ class CellReader:
     """
 
     _FLAGS: ClassVar[dict[str, float]] = {
-        **dict.fromkeys(("1", "1.0", "true", "yes", "on"), 1.0),
-        **dict.fromkeys(("0", "0.0", "false", "no", "off"), 0.0),
+        **dict.fromkeys(("true", "yes", "on"), 1.0),
+        **dict.fromkeys(("false", "no", "off"), 0.0),
     }
 
     def __init__(self, kind: str | None) -> None:
@@ -39,7 +39,7 @@ class CellReader:
             self.kind = NUMBER if number is not None or _NO_TEXT.search(cell) else CATEGORY
             return self.value(cell)
         if self.kind == FLAG:
-            return self._FLAGS.get(cell.strip().lower())
+            return number if number in {0.0, 1.0} else self._FLAGS.get(cell.strip().lower())
         return number if self.kind != CATEGORY else float(self.places.setdefault(cell.strip(), len(self.places)))
 
 

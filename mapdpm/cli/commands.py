@@ -237,7 +237,7 @@ def _mixed(arguments: argparse.Namespace, table: Table) -> Any:
     for option in ("prior", "standardize", "vary"):
         if getattr(arguments, option, None):
             refuse_argument(f"--{option}: is for columns of numbers only; choose these with --columns")
-    warn(table)
+    warn(table, named_kinds(arguments.kinds) if arguments.kinds else {})
     likelihood = mixed(table.names, table.kinds or (), arguments.likelihood).bound_to(table)
     if not arguments.empirical_prior:
         return likelihood
@@ -307,7 +307,8 @@ def _prior_line(prior: dict[str, Any]) -> str:
     def text(value: Any) -> str:
         if not isinstance(value, list):
             return f"{value:.6g}"
-        return " ".join([f"{each:.6g}" for each in value[:_MOST_NUMBERS]] + ["..."] * (len(value) > _MOST_NUMBERS))
+        entries = np.ravel(value).tolist()
+        return " ".join([f"{each:.6g}" for each in entries[:_MOST_NUMBERS]] + ["..."] * (len(entries) > _MOST_NUMBERS))
 
     return ", ".join(f"{name} {text(value)}" for name, value in prior.items())
 

@@ -49,10 +49,10 @@ def of_model(model: Any) -> list[str | None] | None:
     return kinds
 
 
-def warn(table: Any) -> None:
-    """UserWarning for a column of text that has nearly as many levels as rows."""
-    for name, levels in zip(table.names, table.levels, strict=True):
-        if levels:
+def warn(table: Any, named: Mapping[str, str]) -> None:
+    """UserWarning for a column of text that has nearly as many levels as rows, but for those whose kind is given."""
+    for place, (name, levels) in enumerate(zip(table.names, table.levels, strict=True)):
+        if levels and not {name, str(place + 1)} & set(named):
             warn_of_names(Column(name, CATEGORY, table[name]))
 
 

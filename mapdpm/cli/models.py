@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mapdpm import MAPDPM, HDPMixture, OnlineHDPHMM, OnlineMAPDPM, load
+from mapdpm import MAPDPM, Categorical, HDPMixture, OnlineHDPHMM, OnlineMAPDPM, load
 from mapdpm.cli import tables
 from mapdpm.cli.columns import beside_groups, chosen, model_columns
 from mapdpm.cli.kinds import of_model
@@ -66,7 +66,7 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
     gaps, kinds = getattr(model, "missing", None) == "skip", of_model(model)
     reader = None if kinds is None else lambda _, places: kinds if len(kinds) == len(places) else [None] * len(places)
     table = tables.read_csv(arguments.data, choice, arguments.delimiter, gaps=gaps, kinds=reader)
-    found, wanted = table.values.shape[1], model.n_features_in_
+    found, wanted = table.values.shape[1], _n_columns(model)
     if found != wanted:
         given = f"--columns has {counted(found, 'column')}"
         given = given if arguments.columns else f"{name_of(arguments.data)} has {counted(found, 'column')}"
@@ -74,6 +74,13 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
         msg = f"{given}, but {arguments.model} was fitted on {wanted}{hint}"
         raise ValueError(msg)
     return model, table._replace(columns=None if names is None else tuple(names))
+
+
+def _n_columns(model: Any) -> int:
+    """The number of columns that a model was fitted on; one has a number of a word, of as many features as words."""
+    if hasattr(model, "feature_names_in_"):
+        return len(model.feature_names_in_)
+    return 1 if isinstance(getattr(model, "likelihood_", None), Categorical) else int(model.n_features_in_)
 
 
 def model_of(arguments: argparse.Namespace, likelihood: Any, callback: Any) -> Any:

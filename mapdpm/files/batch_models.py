@@ -89,7 +89,7 @@ def restored_estimator(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Re
             parameters = parameters_of(extras, type(likelihood))
             _check_parameters(cls(**parameters))
             check_results(extras, mixture)
-            names = checked_names(extras, len(mixture.anchor))
+            names = checked_names(extras, families.n_columns(mixture.likelihood, len(mixture.anchor)))
     return Restored(cls(prior.alpha, discount=prior.discount, **parameters), likelihood, names)
 
 

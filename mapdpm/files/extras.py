@@ -50,11 +50,12 @@ def smallest_integers(values: Labels) -> NDArray[Any]:
     return values.astype(np.dtype(f"int{bits}").newbyteorder("<"))
 
 
-def checked_names(extras: dict[str, Any], n_features: int) -> NDArray[np.object_] | None:
-    """The names of features in the extras, checked; None where there are none."""
+def checked_names(extras: dict[str, Any], n_features: int | None) -> NDArray[np.object_] | None:
+    """The names of columns in the extras, checked; None where there are none. ``n_features`` None: any number."""
     names = extras.get("feature_names_in_")
     if names is None:
         return None
-    if not (isinstance(names, list) and len(names) == n_features and all(isinstance(name, str) for name in names)):
+    are_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not are_names or n_features not in {None, len(names)}:
         refuse_damaged("its names of features do not fit")
     return np.array(names, dtype=object)

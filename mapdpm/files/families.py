@@ -181,6 +181,11 @@ def of_kernels(likelihood: Any) -> Any:
     return plain(likelihood)
 
 
+def n_columns(likelihood: Any, n_features: int) -> int | None:
+    """The number of columns of what the user gave; None where a point of more features is read from fewer."""
+    return None if hasattr(plain(likelihood), "read") else n_features
+
+
 def missing_of(likelihood: Any) -> str:
     """The parameter ``missing`` of a likelihood as kernels read it."""
     return MISSING[skips(likelihood)]

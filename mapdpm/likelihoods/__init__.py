@@ -1,6 +1,6 @@
 """Likelihoods: one conjugate family a file. Copy ``_template.py`` to add one to the package, and name it here.
 
-A family from outside needs no line here: ``parameters``, ``Width`` and ``COUNT`` are for its file.
+A family from outside needs no line here; the names in small letters, ``Width`` and ``COUNT`` are for its file.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import Any
 
 from mapdpm.likelihoods._parameters import COUNT, Width, fitted_to, parameters
 from mapdpm.likelihoods._registry import numbered
+from mapdpm.likelihoods._sums import check_entries, fault_of_sums, is_exact
 from mapdpm.likelihoods.beta_bernoulli import BetaBernoulli
 from mapdpm.likelihoods.categorical import Categorical
 from mapdpm.likelihoods.dirichlet_multinomial import DirichletMultinomial
@@ -30,7 +31,10 @@ __all__ = [
     "NormalInverseWishart",
     "NormalKnownVariance",
     "Width",
+    "check_entries",
+    "fault_of_sums",
     "fitted_to",
+    "is_exact",
     "parameters",
 ]
 

@@ -175,6 +175,26 @@ class Product(NamedTuple):
     def divergence(self, parameters: Vector, other: Vector) -> float:
         return float(self.parts.divergence(parameters, other))
 
+    def draw_points(self, parameters: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        """Rows of the columns of all parts, given what ``draw`` fills."""
+        blocks, at = [], 0
+        for family, columns, _ in parts_of(self):
+            own = family.n_parameters()
+            drawn = plain(family).draw_points(parameters[at : at + own], n, rng)
+            blocks.append(np.asarray(drawn, dtype=np.float64).reshape(n, columns.stop - columns.start))
+            at += own
+        return np.concatenate(blocks, axis=1)
+
+    def shifted(self, offset: Vector) -> Product:
+        """The same model for data less ``offset``, which is 0 where a part has no location."""
+        parts = list(parts_of(self))
+        families = [p.family.shifted(offset[p.columns]) if np.any(offset[p.columns]) else p.family for p in parts]
+        return product_of(families, [p.columns.stop - p.columns.start for p in parts], self.skips)
+
+    def kinds(self) -> list[Any]:
+        """The class of each part."""
+        return [type(plain(part.family)) for part in parts_of(self)]
+
     def has(self, verb: str) -> bool:
         """Whether all parts have a verb."""
         return all(hasattr(plain(part.family), verb) for part in parts_of(self))

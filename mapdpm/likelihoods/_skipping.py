@@ -201,6 +201,11 @@ def named(likelihood: Any) -> str:
     return str(getattr(kind, "title", kind.__name__))
 
 
+def kinds_of(likelihood: Any) -> list[Any]:
+    """The classes of a likelihood, as the user gave it or as kernels read it: one, or those of the parts."""
+    return likelihood.kinds() if hasattr(likelihood, "kinds") else [type(plain(likelihood))]
+
+
 def skips(likelihood: Any) -> bool:
     """Whether it takes NaN for a missing value."""
     return isinstance(likelihood, Skipping) or bool(getattr(likelihood, "skips", False))

@@ -169,6 +169,9 @@ class GammaExponential(NamedTuple):
             for m in range(values.shape[0]):
                 values[m] -= rate * x[m]
 
+    def draw_points(self, parameters: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        return rng.exponential(1.0 / parameters[1:], (n, len(parameters) - 1))
+
     def divergence(self, parameters: Vector, other: Vector) -> float:
         total = 0.0
         for d in range(1, 1 + self.b0.shape[0]):

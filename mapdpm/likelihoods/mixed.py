@@ -19,7 +19,7 @@ from mapdpm.likelihoods.categorical import Categorical
 from mapdpm.likelihoods.normal_gamma import NormalGamma
 from mapdpm.names import AUTO, MISSING
 from mapdpm.protocol import Matrix, Vector, Weights
-from mapdpm.validation import refuse_value
+from mapdpm.validation import check_points, refuse_value
 
 
 class Mixed:
@@ -155,6 +155,8 @@ class Mixed:
         if isinstance(X, Table):
             return self
         columns = columns_of(X)
+        if not len(columns) or not len(columns[0].values):
+            check_points(X)  # says that there are none
         if all(block.places for block in self.blocks) and all(isinstance(each.name, int) for each in columns):
             return self
         places = {column.name: place for place, column in enumerate(columns)}
@@ -207,6 +209,19 @@ class Mixed:
                 )
                 raise ValueError(msg)
 
+    def columns_from(self, table: Matrix) -> Any:
+        """Rows as ``read_table`` makes them, as the user's columns: objects, with the levels of categories.
+
+        None is a level that was not in the fit.
+        """
+        found = np.empty(table.shape, dtype=object)
+        for block, own in zip(self.blocks, self.slices(), strict=True):
+            values: Any = table[:, own]
+            if block.is_category:
+                values = np.array([*block.levels, None], dtype=object)[values.astype(np.int64)]
+            found[:, list(block.places)] = values
+        return found
+
     def empirical(self, X: Table, sample_weight: Weights = None, *, missing: str = "error") -> Mixed:
         """Self, with the prior that each class sets from its own columns; given priors stay."""
         blocks = []
@@ -257,6 +272,10 @@ class Mixed:
     def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
         """Sample means and variances of clusters in the columns of normal families; NaN in others."""
         return self.in_kernels(MISSING[1]).moments(rows)
+
+    def kinds(self) -> list[Any]:
+        """The class of each part."""
+        return [block.kind for block in self.blocks]
 
     def has(self, verb: str) -> bool:
         """Whether all parts have a verb."""

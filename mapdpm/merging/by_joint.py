@@ -9,7 +9,7 @@ import numpy as np
 from mapdpm.backends import resolve
 from mapdpm.backends.agglomeration import Agglomeration
 from mapdpm.likelihoods._restated import restated
-from mapdpm.likelihoods._skipping import like, named, plain
+from mapdpm.likelihoods._skipping import kinds_of, like, named, plain
 from mapdpm.merging.tree import MergeTree, tree_of
 from mapdpm.protocol import Labels
 from mapdpm.search.observed import less_anchor
@@ -22,14 +22,13 @@ def tree_by_joint(mixture: Mixture, prior: Any, clusters: Labels | None) -> Merg
     ``prior`` is a likelihood whose prior takes the place of that of the mixture; None is that. O(K^2 D).
     """
     if prior is not None:
-        family = type(plain(mixture.likelihood))
-        if type(prior) is not family:
-            got, wanted = named(prior), named(family)
+        if kinds_of(prior) != kinds_of(mixture.likelihood):
+            got, wanted = named(prior), named(plain(mixture.likelihood))
             msg = f"prior must be of the family of the model, {wanted}, got {got}"
             raise ValueError(msg)
-        wide = less_anchor(prior.for_data(mixture.anchor[None]), mixture.anchor)
+        wide = like(mixture.likelihood, less_anchor(_fitting(prior, mixture), mixture.anchor))
         statistics = restated(mixture.statistics, mixture.likelihood, wide)
-        mixture = mixture_of(like(mixture.likelihood, wide), mixture.prior, mixture.anchor, mixture.counts, statistics)
+        mixture = mixture_of(wide, mixture.prior, mixture.anchor, mixture.counts, statistics)
     likelihood = mixture.likelihood
     pairs = Agglomeration(likelihood, mixture.prior, resolve("auto", likelihood))
     state = ClusterState(np.empty(0, dtype=np.int64), mixture.counts.copy(), mixture.state.rows[:-1].copy())
@@ -39,3 +38,8 @@ def tree_by_joint(mixture: Mixture, prior: Any, clusters: Labels | None) -> Merg
         pairs.merge(state, pair)
         merged.append(pair)
     return tree_of([(pair.kept, pair.gone) for pair in merged], [pair.loss for pair in merged], clusters)
+
+
+def _fitting(prior: Any, mixture: Mixture) -> Any:
+    """``prior`` with one entry a feature, where it is not that of a table, whose columns it knows."""
+    return prior if hasattr(prior, "blocks") else prior.for_data(mixture.anchor[None])

@@ -19,6 +19,7 @@ from mapdpm.files.batch_models import (
     reading_extras,
 )
 from mapdpm.files.extras import checked_names, smallest_integers
+from mapdpm.files.families import n_columns
 from mapdpm.partition_priors.hyperpriors import GammaPrior
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.state import Mixture
@@ -86,7 +87,8 @@ class SavedMixture(PackedMixture):
             make: Any = cls  # of the classes that have these parameters
             model: Self = make(**parameters, **{name: extras[name] for name in cls._own_parameters})
             check_results(extras, mixture)
-            restored = Restored(model, likelihood, checked_names(extras, len(mixture.anchor)))
+            names = checked_names(extras, n_columns(mixture.likelihood, len(mixture.anchor)))
+            restored = Restored(model, likelihood, names)
             mixture, table, shares = model._read_table(mixture, extras)
             model._check_parameters()
         model._restore(mixture, restored, extras)

@@ -215,10 +215,13 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
         """A sequence of ``n_points`` under the model: ``states`` (n_points,), and ``points`` (n_points, n_features).
 
         States follow the posterior means; a new state is 0..K-1 and then K. The points of a state are those of one draw
-        of its parameters. ValueError where the family cannot draw points.
+        of its parameters; of ``Mixed`` columns, objects. ValueError where the family cannot draw points.
         """
         self._check_fitted()
-        return self._hidden_markov_model().drawn(check_count("n_points", n_points), random_state)
+        path = self._hidden_markov_model().drawn(check_count("n_points", n_points), random_state)
+        if hasattr(self.likelihood_, "columns_from"):
+            path = path._replace(points=self.likelihood_.columns_from(path.points))
+        return path
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

@@ -12,7 +12,7 @@ from mapdpm.data import point_set
 from mapdpm.jit import compiled_if_possible
 from mapdpm.objective import log_predictive
 from mapdpm.protocol import Labels, Model, Vector, Weights
-from mapdpm.search.observed import present_points, taking_part
+from mapdpm.search.observed import less, present_points, taking_part
 from mapdpm.state import ClusterState, Mixture, empty, unassign
 
 _TOLERANCE = 1e-6  # of clusters made anew: far above the rounding of a fit, far below what other points would give
@@ -55,8 +55,7 @@ def pseudo_log_likelihood(
         raise ValueError(msg)
     present = present_points(weights)
     taken, positive = taking_part(points, weights, present)
-    data = taken - anchor if np.any(anchor) else taken
-    model = Model(likelihood, prior, data, positive)
+    model = Model(likelihood, prior, less(taken, anchor), positive)
     state = empty(likelihood, 0, found.capacity)._replace(labels=labels if present is None else labels[present])
     backend.statistics(model, state)
     theirs, ours = (backend.log_marginals(likelihood, each) for each in (found, state))

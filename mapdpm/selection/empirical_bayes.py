@@ -10,6 +10,7 @@ import numpy as np
 from mapdpm.backends import resolve
 from mapdpm.backends.evidence import Box, largest, log_evidence
 from mapdpm.likelihoods import NormalGamma
+from mapdpm.likelihoods._skipping import named
 from mapdpm.protocol import Labels, Vector
 from mapdpm.search.chunks import Frame, sums_of
 from mapdpm.search.observed import Observed, less_anchor
@@ -35,7 +36,7 @@ def start_of(setting: Setting, family: type) -> Setting:
     """``setting``, checked; or the defaults of the family where it is empty."""
     if not setting:
         if not searched(family):
-            msg = f"name the parameters of {family.__name__} to choose: alphas=[{{'NAME_scale': 1.0}}]"
+            msg = f"name the parameters of {named(family)} to choose: alphas=[{{'NAME_scale': 1.0}}]"
             raise ValueError(msg)
         return dict.fromkeys(searched(family), 1.0)
     for name, value in setting.items():

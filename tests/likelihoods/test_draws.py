@@ -258,6 +258,7 @@ ENTROPIES = {
     Categorical: lambda p, _: stats.entropy(np.exp(p)),
     GammaPoisson: lambda p, _: stats.poisson(np.exp(p[1:])).entropy().sum(),
     BetaBernoulli: lambda p, _: stats.bernoulli(np.exp(p[:3])).entropy().sum(),
+    GammaExponential: lambda p, _: stats.expon(scale=1.0 / p[1:]).entropy().sum(),
 }
 
 
