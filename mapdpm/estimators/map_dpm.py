@@ -60,8 +60,9 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         Concentration: the expected number of clusters grows as alpha log N.
     likelihood : "auto", Likelihood, a family, or None
         The family with its prior. "auto": ``NormalGamma`` with a prior fitted to the data's own clusters, by the log
-        joint of both (maths, section 26). The class of a family, ``GammaPoisson`` say: the same for that family. None:
-        the empirical Normal-Gamma of the paper (``NormalGamma.empirical``), which expects clusters as wide as the data.
+        joint of both (maths, section 26); for a DataFrame with columns that are no numbers, a ``Mixed`` by their types.
+        The class of a family, ``GammaPoisson`` say: the same for that family. None: the empirical Normal-Gamma of the
+        paper (``NormalGamma.empirical``), which expects clusters as wide as the data.
     discount : float in [0, 1)
         Discount of a Pitman-Yor process; 0 is the Dirichlet process. With a discount, alpha > -discount.
     max_clusters : int or None

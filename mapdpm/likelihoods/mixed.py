@@ -26,7 +26,7 @@ class Mixed:
     """Columns of several kinds: a product of families over named columns, or blocks of them.
 
     log p(x | cluster) is the sum over the parts of log p(x_part | cluster), so log marginals, predictives and gains are
-    sums too (maths, section 30). A part whose cells are missing is left out, which is exact.
+    sums too (maths (147)). A part whose cells are missing is left out, which is exact.
 
     Parameters
     ----------
