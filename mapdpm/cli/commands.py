@@ -267,6 +267,8 @@ def _picture(model: Any, table: Table, labels: Any, path: Path) -> bytes:
     one = model.n_features_in_ == 1
     if one and table.groups is not None:
         return plots.image(plots.groups(model), path.suffix[1:])
+    if table.kinds is not None:
+        return plots.image(plots.columns(model, table, labels=labels)[0], path.suffix[1:])
     ax = plots.density(model, table) if one else plots.clusters(model, table, labels=labels)
     return plots.image(ax, path.suffix[1:])
 

@@ -9,6 +9,7 @@ import numpy as np
 from mapdpm.estimators.dp_means import DPMeans
 from mapdpm.plots import canvas
 from mapdpm.plots.canvas import Axes, MissingMatplotlibError, check_matplotlib, image
+from mapdpm.plots.columns import columns
 from mapdpm.plots.densities import density
 from mapdpm.plots.planes import Columns, plane_of, read_points, whole
 from mapdpm.plots.scores import selection
@@ -27,6 +28,7 @@ __all__ = [
     "MissingMatplotlibError",
     "check_matplotlib",
     "clusters",
+    "columns",
     "density",
     "groups",
     "history",

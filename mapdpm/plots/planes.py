@@ -33,7 +33,10 @@ def plane_of(points: Matrix, columns: Columns, chosen: Any) -> Plane:
 
 
 def read_points(model: Any, X: Any) -> Matrix:
-    """The points of ``X``, checked; values may be missing where the model skips them."""
+    """The points of ``X``, checked; values may be missing where the model skips them. Levels are vectors."""
+    likelihood: Any = getattr(model, "likelihood_", None)
+    if hasattr(likelihood, "read_table"):
+        return likelihood.read_table(X, getattr(model, "missing", None) == "skip").as_vectors()
     return check_points(X, missing=getattr(model, "missing", None) == "skip").astype(np.float64)
 
 
