@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from mapdpm import jit
-from mapdpm.backends import c, c_calls
+from mapdpm.backends import c, c_families
 from mapdpm.backends.composed import Composed
 from mapdpm.backends.grouped import GroupCounts
 from mapdpm.backends.python import NUMBA, PYTHON
@@ -139,10 +139,7 @@ def functions() -> tuple[str, ...]:
 BACKENDS: dict[str, Backend] = {"c": c.C, "numba": NUMBA, "python": PYTHON}
 """The backends, in the order in which "auto" tries them."""
 
-_HOW_TO_GET = {
-    "c": "C has families of normal data, where the compiled kernels are installed; use backend='auto'",
-    "numba": "numba is not installed; try: pip install 'mapdpm[numba]'",
-}
+_NO_NUMBA = "numba is not installed; try: pip install 'mapdpm[numba]'"
 
 
 def names() -> tuple[str, ...]:
@@ -161,13 +158,13 @@ def resolve(name: str, likelihood: Likelihood) -> Backend:
     if name != "auto":
         backend = BACKENDS[name]
         if not backend.implements(likelihood):
-            why = _HOW_TO_GET.get(name, "it does not implement that family; use backend='auto'")
+            why = f"{c_families.why_not(likelihood)}; use backend='auto'" if name == "c" else _NO_NUMBA
             msg = f"backend {name!r} cannot run {called(likelihood)}: {why}"
             raise ValueError(msg)
         return backend
     backend = next(b for b in BACKENDS.values() if b.implements(likelihood))
     if backend is PYTHON and not jit.available():
-        hint = "pip install 'mapdpm[numba]'" if c_calls.is_built() else c_calls.NOT_BUILT
+        hint = "pip install 'mapdpm[numba]'" if c_families.is_built() else c_families.NOT_BUILT
         msg = f"{called(likelihood)} runs in plain Python, some 300 times slower than compiled: {hint}"
         warnings.warn(msg, RuntimeWarning, stacklevel=2)
     return backend
