@@ -1,7 +1,8 @@
 """The compiled modules ``mapdpm.backends._c32`` and ``_c64``: the same C sources for float and for double.
 
-Some sources are the verbs of the likelihoods, which mapdpm/translation writes in C into build/families. setup.py names the two builders at the end. Python sees the declarations between the markers in the headers. Whatever is
-built has the two files of c_kernels/amalgamate.py, too.
+Some sources are the verbs of the likelihoods, which mapdpm/translation writes in C into build/families. setup.py names
+the two builders at the end. Python sees the declarations between the markers in the headers. Whatever is built has the
+two files of c_kernels/amalgamate.py, too.
 """
 
 from __future__ import annotations
@@ -188,7 +189,7 @@ def load_clone(clone: str, folder: Path) -> tuple[Any, Any]:
     return module.lib, module.ffi
 
 
-# The clones of CLONES in scores/mapdpm_score_table.h, and what /proc/cpuinfo must list for each.
+# The clones of MAPDPM_CLONES in mapdpm_verbs.h, and what /proc/cpuinfo must list for each.
 CLONES = {
     "default": set(),
     "arch=x86-64-v2": {"sse4_2", "popcnt"},

@@ -4,8 +4,18 @@
 #ifndef MAPDPM_VERBS_H
 #define MAPDPM_VERBS_H
 
-#include <math.h>
 #include <stdint.h>
+
+/* The dynamic linker chooses among clones of a function. The sanitizers start too late for that. MAPDPM_ONE_CLONE names
+ * one, for tests and measurements. */
+#if defined(MAPDPM_ONE_CLONE)
+#define MAPDPM_CLONES __attribute__((target(MAPDPM_ONE_CLONE)))
+#elif defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) &&                     \
+    !defined(MAPDPM_NO_CLONES)
+#define MAPDPM_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "arch=x86-64-v2", "default")))
+#else
+#define MAPDPM_CLONES
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -67,48 +77,6 @@ static inline int64_t mapdpm_absolute(int64_t a) { return a < 0 ? -a : a; }
 /* Towards minus infinity, with a remainder of the sign of b. */
 static inline int64_t mapdpm_floor_div(int64_t a, int64_t b) { return a / b - ((a % b != 0) & ((a < 0) != (b < 0))); }
 static inline int64_t mapdpm_modulo(int64_t a, int64_t b) { return a - b * mapdpm_floor_div(a, b); }
-
-/* log |Gamma(x)| by Lanczos' sum with the coefficients of Boost for N = 13, operation by operation as math.lgamma of Python
- * has it: that of libm differs in the last bits, and writes a global. */
-static inline double mapdpm_lgamma(double x)
-{
-    static const double above[13] = {
-        23531376880.41076, 42919803642.6491, 35711959237.35567, 17921034426.03721, 6039542586.352028,
-        1439720407.3117216, 248874557.86205417, 31426415.585400194, 2876370.6289353725, 186056.26539522348,
-        8071.672002365816, 210.82427775157936, 2.5066282746310002};
-    static const double below[13] = {0.0,        39916800.0, 120543840.0, 150917976.0, 105258076.0, 45995730.0, 13339535.0,
-                                     2637558.0, 357423.0,   32670.0,     1925.0,      66.0,        1.0};
-    const double g = 6.024680040776729583740234375, size = fabs(x);
-    double one = 0.0, two = 0.0, r;
-    int i;
-
-    if (!(size < INFINITY))
-        return x != x ? x : INFINITY;
-    if (x == floor(x) && x <= 2.0)
-        return x <= 0.0 ? INFINITY : 0.0;
-    if (size < 1e-20)
-        return -log(size);
-    for (i = 12; i >= 0 && size < 5.0; i--) {
-        one = one * size + above[i];
-        two = two * size + below[i];
-    }
-    for (i = 0; i < 13 && !(size < 5.0); i++) {
-        one = one / size + above[i];
-        two = two / size + below[i];
-    }
-    r = log(one / two) - g;
-    r += (size - 0.5) * (log(size + g - 0.5) - 1.0);
-    if (x < 0.0) { /* by reflection */
-        const double rest = fmod(size, 2.0), near = floor(2.0 * rest + 0.5), pi = 3.141592653589793;
-        const double sine = near == 0.0 || near == 4.0 ? sin(pi * (rest - near / 2.0))
-                            : near == 2.0              ? sin(pi * (1.0 - rest))
-                            : near == 1.0              ? cos(pi * (rest - 0.5))
-                                                       : -cos(pi * (rest - 1.5));
-
-        r = 1.1447298858494002 - log(fabs(sine)) - log(size) - r;
-    }
-    return r;
-}
 
 #ifdef __cplusplus
 }

@@ -11,16 +11,7 @@
 
 #include "families/mapdpm_priors.h"
 
-/* The dynamic linker chooses among clones of a function. The sanitizers start too late for that. MAPDPM_ONE_CLONE names
- * one, for tests and measurements. */
-#if defined(MAPDPM_ONE_CLONE)
-#define CLONES __attribute__((target(MAPDPM_ONE_CLONE)))
-#elif defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) &&                     \
-    !defined(MAPDPM_NO_CLONES)
-#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "arch=x86-64-v2", "default")))
-#else
-#define CLONES
-#endif
+#define CLONES MAPDPM_CLONES
 
 /* Whether the compiler has vectors as GCC and Clang do. MAPDPM_NO_VECTORS turns them off, to test what other compilers
  * do. */

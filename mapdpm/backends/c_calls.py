@@ -225,7 +225,9 @@ def _set_points(problem: Any, data: Any, view: Any) -> int:
     if isinstance(data, Counts):
         indptr, indices = (np.ascontiguousarray(each, dtype=np.int64) for each in (data.indptr, data.indices))
         problem.values = view("double[]", np.ascontiguousarray(data.values, dtype=np.float64))
-        problem.indices, problem.begins, problem.ends = (view("int64_t[]", each) for each in (indices, indptr[:-1], indptr[1:]))
+        problem.indices, problem.begins, problem.ends = (
+            view("int64_t[]", each) for each in (indices, indptr[:-1], indptr[1:])
+        )
         problem.longest = 1 + 2 * int(np.diff(indptr).max(initial=0))
         return data.values.nbytes + indices.nbytes + indptr.nbytes
     words = np.ascontiguousarray(data.words, dtype=np.int64)

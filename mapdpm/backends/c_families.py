@@ -1,7 +1,7 @@
 """Families as C calls them: those of ``TWINS`` have code of their own, the others are called by their verbs.
 
-The verbs of the families of this package are in the compiled modules. Those of other families are compiled when they are
-first asked for.
+The verbs of the families of this package are in the compiled modules. Those of other families are compiled when they
+are first asked for.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Families in C: ``families.source_of`` writes the verbs of a class as C, ``cache.loaded`` compiles it (decision 156)."""
+"""Families in C: ``families.source_of`` writes the verbs of a class, ``cache.loaded`` compiles them (decision 156)."""

@@ -36,8 +36,8 @@ class Loaded(NamedTuple):
     library: Any = None
 
 
-class _Failure(Exception):
-    """Why a translated family was not compiled; ``is_known`` where the user was not told to expect C."""
+class _CompilationError(Exception):
+    """Why a translated family was not compiled."""
 
 
 _lock = threading.Lock()
@@ -76,7 +76,7 @@ def _load(kind: type[Any]) -> Loaded:
         ffi.cdef(f"const void *{symbol_of(kind)}(void);")
         library = ffi.dlopen(str(path))
         return Loaded(int(ffi.cast("uintptr_t", getattr(library, symbol_of(kind))())), library=library)
-    except (_Failure, OSError) as error:
+    except (_CompilationError, OSError) as error:
         why = f"{kind.__name__} was not compiled: {error}"
         warnings.warn(why, RuntimeWarning, stacklevel=4)
         return Loaded(0, why)
@@ -112,8 +112,8 @@ def _compiled(kind: type[Any], source: str, compiler: list[str]) -> Path:
             )
             if done.returncode or not library.exists():
                 lines = [line for line in done.stderr.splitlines() if line.strip()]
-                raise _Failure(lines[-1] if lines else f"{compiler[0]} failed")
-            os.replace(library, path)
+                raise _CompilationError(lines[-1] if lines else f"{compiler[0]} failed")
+            library.replace(path)
     return path
 
 
@@ -124,7 +124,7 @@ def _own_folder() -> Path:
     found = where.stat()
     if hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & _OTHERS):
         msg = f"others can write into {where}; set MAPDPM_CACHE_DIR to a folder of your own"
-        raise _Failure(msg)
+        raise _CompilationError(msg)
     return where
 
 

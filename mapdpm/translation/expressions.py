@@ -34,15 +34,30 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[str, int]] = {
 }
 # The functions of math by their names in C. floor, ceil and trunc give a whole number as a double, which is what they
 # are compared with; int(...) of it is an integer.
-_MATH = {
+_MATH: dict[Any, tuple[str, int]] = {
     getattr(math, name): (name, 1)
     for name in (
-        *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "erfc", "exp", "exp2"),
-        *("expm1", "fabs", "floor", "log", "log10", "log1p", "log2", "sin", "sinh", "sqrt", "tan", "tanh"),
+        *(
+            "acos",
+            "acosh",
+            "asin",
+            "asinh",
+            "atan",
+            "atanh",
+            "cbrt",
+            "ceil",
+            "cos",
+            "cosh",
+            "erf",
+            "erfc",
+            "exp",
+            "exp2",
+        ),
+        *("expm1", "fabs", "floor", "lgamma", "log", "log10", "log1p", "log2", "sin", "sinh", "sqrt", "tan", "tanh"),
         "trunc",
     )
-} | {math.lgamma: ("mapdpm_lgamma", 1), math.gamma: ("tgamma", 1), **{getattr(math, name): (name, 2) for name in ("atan2", "copysign", "fmod", "pow")}}
-_TESTS = {math.isnan: "isnan", math.isinf: "isinf", math.isfinite: "isfinite"}
+} | {math.gamma: ("tgamma", 1), **{getattr(math, name): (name, 2) for name in ("atan2", "copysign", "fmod", "pow")}}
+_TESTS: dict[Any, str] = {math.isnan: "isnan", math.isinf: "isinf", math.isfinite: "isfinite"}
 _CONVERSIONS = {float: Kind.REAL, int: Kind.INT, bool: Kind.BOOL}
 # A point of sparse counts is how many entries there are, then an index and a value for each.
 _PARTS_OF_POINTS = {"words": "data[0]", "indices": "data[1 + 2 * {}]", "values": "data[2 + 2 * {}]"}
@@ -186,7 +201,9 @@ class Expressions:
             if not isinstance(at, ast.Tuple) or len(at.elts) != 2:  # noqa: PLR2004
                 self._f.refuse(node, f"{ast.unparse(node)} must be one entry of the matrix")
             row, column = self.index(at.elts[0]), self.index(at.elts[1])
-            text = f"{base.text}[{within(row, kinds.TIMES)} * {self.length(node, base)} + {within(column, kinds.TIMES)}]"
+            text = (
+                f"{base.text}[{within(row, kinds.TIMES)} * {self.length(node, base)} + {within(column, kinds.TIMES)}]"
+            )
             return Value(text, Kind.REAL)
         if base.kind is not Kind.ROW:
             self._f.refuse(node, f"{ast.unparse(node.value)} is no array")
@@ -257,26 +274,33 @@ class Expressions:
         if isinstance(node.func, ast.Attribute) and not self._f.is_module(node.func.value):
             return self._verb(node, node.func)
         called = self._f.object_at(node.func)
+        if not callable(called):
+            self._f.refuse(node, f"{ast.unparse(node.func)} is not known to C")
+        if inspect.isfunction(called):
+            return self._f.call(node, called, [self.value(each) for each in node.args])
+        known = isinstance(called, types.BuiltinFunctionType) and called in _MATH
+        name, arity = _MATH[called] if known else ("", len(node.args) if called in {max, min} else 1)
+        if len(node.args) != arity or not node.args:
+            self._f.refuse(node, f"{ast.unparse(node.func)} takes {arity} argument{'s' * (arity > 1)}")
+        if known:
+            return Value(f"{name}({', '.join(self.real(each).text for each in node.args)})", Kind.REAL)
         if called in {max, min}:
             return self._extreme(node, called)
-        if called in _CONVERSIONS and len(node.args) == 1:
-            return self._converted(node.args[0], _CONVERSIONS[called])
-        if called is abs and len(node.args) == 1:
-            value = self.number(node.args[0])
+        return self._of_one(node, called, node.args[0])
+
+    def _of_one(self, node: ast.Call, called: Any, argument: ast.expr) -> Value:
+        """A function of one argument that is no function of C by its name."""
+        if called is len:
+            return Value(self.length(node, self.value(argument)), Kind.INT)
+        if called in _CONVERSIONS:
+            return self._converted(argument, _CONVERSIONS[called])
+        if called is abs:
+            value = self.number(argument)
             name, kind = ("fabs", Kind.REAL) if value.kind is Kind.REAL else ("mapdpm_absolute", Kind.INT)
             return Value(f"{name}({value.text})", kind)
-        if called is len and len(node.args) == 1:
-            return Value(self.length(node, self.value(node.args[0])), Kind.INT)
-        if called in _TESTS and len(node.args) == 1:
-            return Value(f"({_TESTS[called]}({self.real(node.args[0]).text}) != 0)", Kind.BOOL)
-        if isinstance(called, types.BuiltinFunctionType) and called in _MATH:
-            name, arity = _MATH[called]
-            if len(node.args) != arity:
-                self._f.refuse(node, f"{name} takes {arity} argument{'s' * (arity > 1)}")
-            return Value(f"{name}({', '.join(self.real(each).text for each in node.args)})", Kind.REAL)
-        if not inspect.isfunction(called):
-            self._f.refuse(node, f"{ast.unparse(node.func)} is not known to C")
-        return self._f.call(node, called, [self.value(each) for each in node.args])
+        if called in _TESTS:
+            return Value(f"({_TESTS[called]}({self.real(argument).text}) != 0)", Kind.BOOL)
+        return self._f.refuse(node, f"{ast.unparse(node.func)} is not known to C")
 
     def _verb(self, node: ast.Call, of: ast.Attribute) -> Value:
         if isinstance(of.value, ast.Name) and self.value(of.value).kind is Kind.FAMILY:

@@ -102,11 +102,13 @@ class Family:
         functions = "\n".join(each.text() for each in order)
         used = [line for name, line in self._constants.items() if re.search(rf"\b{name}\b", functions)]
         entries = [f"    {verb.name if verb else 'NULL'}," for verb in verbs.values()]
-        head = f"/* {self.kind.__name__}, written by mapdpm.translation from {self.kind.__module__}. Not to be edited. */"
+        head = (
+            f"/* {self.kind.__name__}, written by mapdpm.translation from {self.kind.__module__}. Not to be edited. */"
+        )
         table = f"static const mapdpm_verbs {self.prefix}_verbs = {{"
         getter = f"const mapdpm_verbs *{symbol_of(self.kind)}(void)"
         end = [table, *entries, "};", "", f"{getter};", getter, "{", f"    return &{self.prefix}_verbs;", "}"]
-        parts = [head, '#include "mapdpm_verbs.h"', "", *used, "", functions, *end, ""]
+        parts = [head, '#include "mapdpm_verbs.h"', "", "#include <math.h>", "", *used, "", functions, *end, ""]
         return "\n".join(parts)
 
 

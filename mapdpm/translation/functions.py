@@ -1,4 +1,4 @@
-"""Functions of Python as functions of C: a verb, or a function that verbs call, for one family and kinds of arguments."""
+"""Functions of Python in C: a verb, or a function that verbs call, for one family and kinds of arguments."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
 # Names that mean something else in C.
 _RESERVED = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while "
-    "int64_t int32_t NAN INFINITY main q".split()
+    (
+        *("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern"),
+        *("float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed"),
+        *("sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while"),
+        *("int32_t", "int64_t", "NAN", "INFINITY", "NULL", "data", "q"),
+    )
 )
 
 
@@ -92,7 +95,9 @@ class Function:
             return self._constant(node, name, self.object_at(node))
         kind = self.env[name]
         if name in self.parameters:
-            return Value("data" if kind is Kind.POINTS else self.c_name(name), kind, length=self._length_of(name), parameter=name)
+            return Value(
+                "data" if kind is Kind.POINTS else self.c_name(name), kind, length=self._length_of(name), parameter=name
+            )
         alias = self.aliases.get(name)
         return Value(self.c_name(name), kind, length=alias.length if alias else None, parameter=name)
 
@@ -116,12 +121,18 @@ class Function:
         name = f"{family}_{node.attr}"
         place = f"{family}->fields[{list(self.family.fields).index(node.attr)}]"
         is_number = kind is Kind.REAL
-        self.fields[name] = f"const double {name} = {place}[0];" if is_number else f"const double *const {name} = {place};"
+        self.fields[name] = (
+            f"const double {name} = {place}[0];" if is_number else f"const double *const {name} = {place};"
+        )
         return Value(name, kind, length=None if is_number else lambda: f"{family}->n_entries")
 
     def is_module(self, node: ast.expr) -> bool:
         """Whether an expression is the name of a module."""
-        return isinstance(node, ast.Name) and node.id not in self.env and isinstance(self._global(node.id), types.ModuleType)
+        return (
+            isinstance(node, ast.Name)
+            and node.id not in self.env
+            and isinstance(self._global(node.id), types.ModuleType)
+        )
 
     def object_at(self, node: ast.expr) -> Any:
         """What a name, or a name of a module, is."""
@@ -179,7 +190,9 @@ class Function:
         """A function that verbs share."""
         if not is_marked(python):
             self.refuse(node, f"{python.__name__} is not marked with @jitable")
-        return self._called(node, self.family.function(self, node, python, tuple(each.kind for each in arguments)), arguments)
+        return self._called(
+            node, self.family.function(self, node, python, tuple(each.kind for each in arguments)), arguments
+        )
 
     def _called(self, node: ast.Call, called: Function, arguments: list[Value]) -> Value:
         if len(arguments) != len(called.parameters):
@@ -214,8 +227,9 @@ class Function:
         names = ["data" if kind is Kind.POINTS else self.c_name(name) for name, kind in self._given()]
         top = [*fields, *(f"(void){name};" for name in names if not _occurs(name, whole))]
         comment = [f"/* {about} */"] if about else []
+        clones = ["MAPDPM_CLONES"] if self._verb else []
         head = f"static {self.result.value} {self.name}({', '.join(self._declarations())})"
-        return "\n".join([*comment, head, "{", *("    " + line for line in top), *self._lines, "}", ""])
+        return "\n".join([*comment, *clones, head, "{", *("    " + line for line in top), *self._lines, "}", ""])
 
     def _given(self) -> list[tuple[str, Kind]]:
         """The parameters that C has."""

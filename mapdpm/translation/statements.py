@@ -29,7 +29,9 @@ class Statements:
         self._loops = loop_names(body)
         self._at: dict[str, tuple[int, bool]] = {}
         self._temporaries = 0
-        for name in sorted({each for part in body for each in stored_in(part)} - self._loops - set(function.parameters)):
+        for name in sorted(
+            {each for part in body for each in stored_in(part)} - self._loops - set(function.parameters)
+        ):
             self._at[name] = _place(name, body)
         self._stores = [name for part in body for name in _all_stores(part)]
         self.lines = list(self._block(body, 1))
@@ -79,10 +81,10 @@ class Statements:
             self._f.refuse(node, "several values can be assigned where both sides list them")
         pairs = list(zip(target.elts, source.elts, strict=True))
         if not any(_reads(later, one) for at, (one, _) in enumerate(pairs) for _, later in pairs[at + 1 :]):
-            for one, value in pairs:
-                yield from self._one(node, one, value)
+            for one, each in pairs:
+                yield from self._one(node, one, each)
             return
-        values = [self._write.value(value) for _, value in pairs]
+        values = [self._write.value(each) for _, each in pairs]
         self._temporaries += len(pairs)
         names = [f"value_{self._temporaries - at}" for at in range(len(pairs))]
         for name, value in zip(names, values, strict=True):
