@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from mapdpm import jit
-from mapdpm.backends import c, c_families
+from mapdpm.backends import c, c_calls
 from mapdpm.backends.composed import Composed
 from mapdpm.backends.grouped import GroupCounts
 from mapdpm.backends.python import NUMBA, PYTHON
@@ -158,13 +158,13 @@ def resolve(name: str, likelihood: Likelihood) -> Backend:
     if name != "auto":
         backend = BACKENDS[name]
         if not backend.implements(likelihood):
-            why = f"{c_families.why_not(likelihood)}; use backend='auto'" if name == "c" else _NO_NUMBA
+            why = f"{c_calls.why_not(likelihood)}; use backend='auto'" if name == "c" else _NO_NUMBA
             msg = f"backend {name!r} cannot run {called(likelihood)}: {why}"
             raise ValueError(msg)
         return backend
     backend = next(b for b in BACKENDS.values() if b.implements(likelihood))
     if backend is PYTHON and not jit.available():
-        hint = "pip install 'mapdpm[numba]'" if c_families.is_built() else c_families.NOT_BUILT
+        hint = "pip install 'mapdpm[numba]'" if c_calls.is_built() else c_calls.NOT_BUILT
         msg = f"{called(likelihood)} runs in plain Python, some 300 times slower than compiled: {hint}"
         warnings.warn(msg, RuntimeWarning, stacklevel=2)
     return backend

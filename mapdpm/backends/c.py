@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm.backends import c_families, passes
+from mapdpm.backends import passes
 from mapdpm.backends.agglomeration import Agglomeration
-from mapdpm.backends.c_calls import SPACE, Room, Struct, flat_of, run, without_points
+from mapdpm.backends.c_calls import SPACE, Room, Struct, flat_of, has_twin, run, why_not, without_points
 from mapdpm.backends.c_states import CStates
 from mapdpm.backends.composed import Composed
 from mapdpm.backends.evidence import Widths
@@ -28,7 +28,7 @@ class CBackend(CStates, Composed):
 
     def implements(self, likelihood: Any) -> bool:
         """Whether C has the family, by code of its own or by its verbs, which may be compiled now."""
-        return c_families.implements(likelihood)
+        return not why_not(likelihood)
 
     def sequential_start(self, model: Model, state: ClusterState, order: Labels, may_grow: bool) -> int:
         position = np.zeros(1, dtype=np.int64)
@@ -144,7 +144,7 @@ class CBackend(CStates, Composed):
 
     def largest_evidence(self, made_by: Any, state: ClusterState, widths: Widths, logs: Vector) -> tuple[Vector, float]:
         # the rows of a Normal-inverse-Wishart know a prior, and numpy restates them; others are not flat parameters
-        if isinstance(made_by, NormalInverseWishart) or not c_families.has_code(made_by):
+        if isinstance(made_by, NormalInverseWishart) or not has_twin(made_by):
             return super().largest_evidence(made_by, state, widths, logs)
         found, gain, fields = logs.copy(), np.zeros(1), {"n_logs": len(logs), "parameters": flat_of(widths.likelihood)}
         sought = Struct("mapdpm_widths", {**fields, "log_of": _log_of(widths), **widths.box._asdict()})
@@ -152,14 +152,13 @@ class CBackend(CStates, Composed):
         return found, float(gain[0])
 
     def best_halves(self, model: Model, draws: Draws, tried: Tried) -> Halves:
-        points, size, joints = point_set(model.data), model.likelihood.size(), np.zeros(2)
-        n = points.n_points
+        data, size, joints = model.data, model.likelihood.size(), np.zeros(2)
+        vectors = None if isinstance(data, np.ndarray) else np.ascontiguousarray(point_set(data).as_vectors())
+        n, width = (data if vectors is None else vectors).shape
         best = ClusterState(np.empty(n, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros((2, size)))
         room = tried.room(len(draws.starts))
         fields = {"n_starts": len(draws.starts), "starts": draws.starts, "direction": draws.direction}
         fields |= {"n_draws": len(draws.numbers), "draws": draws.numbers, "tried": room, "n_tried": tried.n}
-        vectors = None if isinstance(model.data, np.ndarray) else np.ascontiguousarray(points.as_vectors())
-        width = points.n_features if vectors is None else vectors.shape[1]
         fields |= {"vectors": vectors, "width": width}
         sought = Struct("mapdpm_halves", {**fields, "n_atoms": ATOMS, "most_sweeps": SWEEPS})
         given = run("best_halves", model, best, Room("halves", (n, width, ATOMS)), sought, joints)

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import functools
-import importlib
+import importlib.util
 import operator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.backends.c_families import TWINS, Called, has_code
+from mapdpm.backends.c_families import Called, why_no_verbs
 from mapdpm.data import point_set
 from mapdpm.data.counts import Counts
+from mapdpm.likelihoods import FAMILY_NUMBERS, STREAM_FAMILIES
 from mapdpm.likelihoods._parameters import flat_parameters
-from mapdpm.likelihoods._skipping import Skipping, plain
+from mapdpm.likelihoods._skipping import Skipping
+from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.protocol import Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
 
+NOT_BUILT = (
+    f"the C kernels are not in {Path(__file__).resolve().parent}; in a checkout, pip install -e . compiles them there, "
+    "or work in another folder, where Python finds the installed mapdpm"
+)
+TWINS = {**FAMILY_NUMBERS, SquaredDistance: 3}
+"""The families that have code of their own in C, and their numbers there."""
 _WRITTEN = frozenset({"labels", "counts", "rows", "table", "sizes", "weights"})  # fields whose arrays C edits
 _SKIPPING = 16  # MAPDPM_SKIPPING of mapdpm_batch.h
 _REAL = np.dtype(np.float64)
@@ -52,9 +61,28 @@ def without_points(likelihood: Likelihood, prior: PartitionPriorVerbs | None) ->
     return Model(likelihood, prior, _no_points(_n_features(likelihood)))
 
 
+def why_not(likelihood: Any) -> str:
+    """Why C cannot run a family, whose verbs may be compiled now; empty where it can."""
+    if not is_built():
+        return NOT_BUILT
+    return "" if has_twin(likelihood) else why_no_verbs(likelihood)
+
+
+def has_twin(likelihood: Any) -> bool:
+    """Whether C has code for the family itself; with missing values, only of independent features."""
+    skips = isinstance(likelihood, Skipping)
+    return type(likelihood.family) in STREAM_FAMILIES if skips else type(likelihood) in TWINS
+
+
 @functools.cache
 def _no_points(n_features: int) -> Matrix:
     return np.empty((0, n_features))
+
+
+@functools.cache
+def is_built() -> bool:
+    """Whether the compiled modules are there."""
+    return importlib.util.find_spec("mapdpm.backends._c64") is not None
 
 
 @functools.cache
@@ -196,8 +224,8 @@ def _problem(model: Model) -> _Problem:
         return views[-1]
 
     problem.n_points, problem.n_features = n_points, _n_features(likelihood)
-    if has_code(likelihood):
-        problem.family = TWINS[type(plain(likelihood))] + _SKIPPING * isinstance(likelihood, Skipping)
+    if has_twin(likelihood):
+        problem.family = _number_of(likelihood)
         problem.parameters = view("double[]", flat_of(likelihood))
         sizes: tuple[int, ...] = ()
     else:
@@ -243,9 +271,15 @@ def _called(lib: Any, ffi: Any, likelihood: Any) -> Called:
     return known[1]
 
 
+def _number_of(likelihood: Any) -> int:
+    """The number of a family that has code of its own."""
+    skips = isinstance(likelihood, Skipping)
+    return TWINS[type(likelihood.family if skips else likelihood)] + _SKIPPING * skips
+
+
 def _n_features(likelihood: Any) -> int:
     """Columns of points, or words."""
-    family = plain(likelihood)
+    family = likelihood.family if isinstance(likelihood, Skipping) else likelihood
     return len(getattr(family, next(iter(family.axes))))
 
 
@@ -254,5 +288,6 @@ def flat_of(likelihood: Any) -> Vector:
     global _last_flat  # noqa: PLW0603  (one assignment, so threads see values that belong together)
     known = _last_flat
     if known[0] is not likelihood:
-        known = _last_flat = likelihood, flat_parameters(plain(likelihood))
+        family = likelihood.family if isinstance(likelihood, Skipping) else likelihood
+        known = _last_flat = likelihood, flat_parameters(family)
     return known[1]

@@ -1,4 +1,4 @@
-"""Families as C calls them: those of ``TWINS`` have code of their own, the others are called by their verbs.
+"""Families without code of their own in C, which are called by their verbs.
 
 The verbs of the families of this package are in the compiled modules. Those of other families are compiled when they
 are first asked for.
@@ -6,60 +6,26 @@ are first asked for.
 
 from __future__ import annotations
 
-import functools
-import importlib.util
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mapdpm.likelihoods import FAMILIES, FAMILY_NUMBERS, STREAM_FAMILIES
+from mapdpm.likelihoods import FAMILIES
 from mapdpm.likelihoods._skipping import Skipping
-from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.translation.names import symbol_of
 
-NOT_BUILT = (
-    f"the C kernels are not in {Path(__file__).resolve().parent}; in a checkout, pip install -e . compiles them there, "
-    "or work in another folder, where Python finds the installed mapdpm"
-)
-TWINS = {**FAMILY_NUMBERS, SquaredDistance: 3}
 _MOST_GATHERED = 64  # MAPDPM_MOST_GATHERED of mapdpm_verbs.h
 
 
-@functools.cache
-def is_built() -> bool:
-    """Whether the compiled modules are there."""
-    return importlib.util.find_spec("mapdpm.backends._c64") is not None
-
-
-def has_code(likelihood: Any) -> bool:
-    """Whether C has code for the family itself; with missing values, only of independent features."""
+def why_no_verbs(likelihood: Any) -> str:
+    """Why C cannot call the verbs of a family, which may be compiled now; empty where it can."""
     if isinstance(likelihood, Skipping):
-        return type(likelihood.family) in STREAM_FAMILIES
-    return type(likelihood) in TWINS
-
-
-def implements(likelihood: Any) -> bool:
-    """Whether C can run it; that may compile its verbs."""
-    return not why_not(likelihood)
-
-
-def why_not(likelihood: Any) -> str:
-    """Why C cannot run a family; empty where it can."""
-    if not is_built():
-        return NOT_BUILT
-    if has_code(likelihood):
-        return ""
-    if not isinstance(likelihood, Skipping):
-        return _why_no_verbs(type(likelihood))
-    one = likelihood.family.feature(0)
-    if max(one.size(), getattr(one, "n_parameters", int)()) > _MOST_GATHERED:
-        return f"missing values of a family whose row of one feature has more than {_MOST_GATHERED} numbers"
-    return _why_no_verbs(type(one))
-
-
-def _why_no_verbs(kind: type[Any]) -> str:
-    return "" if kind in FAMILIES else _of_user(kind).why
+        one = likelihood.family.feature(0)
+        if max(one.size(), getattr(one, "n_parameters", int)()) > _MOST_GATHERED:
+            return f"the row of one feature has more than {_MOST_GATHERED} numbers"
+        return why_no_verbs(one)
+    kind = type(likelihood)
+    return "" if kind in FAMILIES else str(_of_user(kind).why)
 
 
 def _of_user(kind: type[Any]) -> Any:

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mapdpm import names
-from mapdpm.backends.c_calls import library
-from mapdpm.backends.c_families import NOT_BUILT, is_built
+from mapdpm.backends.c_calls import NOT_BUILT, is_built, library
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.stream.kinds import LARGEST_NUMBER, LEAST_NUMBER

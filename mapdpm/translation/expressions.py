@@ -6,15 +6,13 @@ import ast
 import inspect
 import math
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mapdpm.translation import kinds
 from mapdpm.translation.kinds import Kind, Value, as_kind, joined, within
-
-if TYPE_CHECKING:
-    from mapdpm.translation.functions import Function
+from mapdpm.translation.scopes import Scope
 
 _OPERATORS: dict[type[ast.operator], tuple[str, int]] = {
     ast.Add: ("+", kinds.PLUS),
@@ -66,7 +64,7 @@ _PARTS_OF_POINTS = {"words": "data[0]", "indices": "data[1 + 2 * {}]", "values":
 class Expressions:
     """Writes the expressions of one function; ``function`` knows its names."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Scope) -> None:
         self._f = function
 
     def value(self, node: ast.expr) -> Value:

@@ -33,8 +33,6 @@ _KINDS = {0: Kind.REAL, 1: Kind.ROW, 2: Kind.MATRIX}
 class Family:
     """The functions and constants of one family."""
 
-    sizes = ("size", "n_statistics", "n_parameters")
-
     def __init__(self, kind: type[Any]) -> None:
         self.kind, self.prefix = kind, prefix_of(kind)
         axes = getattr(kind, "axes", None)
@@ -42,6 +40,7 @@ class Family:
             msg = f"{kind.__name__} cannot be written in C: it is no NamedTuple with the decorator parameters"
             raise TranslationError(msg)
         self.fields = {name: _KINDS[axes.get(name, 0)] for name in kind._fields}
+        self.sizes: tuple[str, ...] = ("size", "n_statistics", "n_parameters")
         self.names: set[str] = set()
         self._constants: dict[str, str] = {}
         self._functions: dict[tuple[Any, tuple[Kind, ...]], Function | None] = {}

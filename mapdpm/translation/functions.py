@@ -8,7 +8,7 @@ import re
 import textwrap
 import types
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from mapdpm.jit import is_marked
 from mapdpm.translation.expressions import literal
 from mapdpm.translation.kinds import Kind, TranslationError, Value, as_kind, joined
 from mapdpm.translation.statements import Statements, read_after_loops
-
-if TYPE_CHECKING:
-    from mapdpm.translation.families import Family
 
 # Names that mean something else in C.
 _RESERVED = frozenset(
@@ -37,6 +34,24 @@ class Signature(NamedTuple):
     kinds: tuple[Kind, ...]
     changes: bool
     result: Kind
+
+
+class Family(Protocol):
+    """What functions ask of the family that they belong to. ``families.Family`` is one."""
+
+    kind: type[Any]
+    fields: dict[str, Kind]
+    sizes: tuple[str, ...]
+    names: set[str]
+
+    def verb(self, name: str) -> Function | None:
+        """A verb in C."""
+
+    def function(self, caller: Function, node: ast.AST, python: Any, kinds: tuple[Kind, ...]) -> Function:
+        """A function that verbs share, in C for arguments of these kinds."""
+
+    def constant(self, name: str, kind: Kind, text: str, length: int = 0) -> str:
+        """The name in C of a number, or of a table of so many numbers."""
 
 
 class Function:

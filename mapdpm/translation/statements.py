@@ -6,16 +6,14 @@ import ast
 import builtins
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mapdpm.translation import kinds
 from mapdpm.translation.expressions import Expressions
 from mapdpm.translation.kinds import Kind, Value, as_kind, joined, names_in, stored_in, within
-
-if TYPE_CHECKING:
-    from mapdpm.translation.functions import Function
+from mapdpm.translation.scopes import Scope
 
 _INDENT = "    "
 _NEW_ARRAYS = (np.empty, np.zeros)
@@ -24,7 +22,7 @@ _NEW_ARRAYS = (np.empty, np.zeros)
 class Statements:
     """Writes the statements of one function."""
 
-    def __init__(self, function: Function, body: list[ast.stmt]) -> None:
+    def __init__(self, function: Scope, body: list[ast.stmt]) -> None:
         self._f, self._write = function, Expressions(function)
         self._loops = loop_names(body)
         self._at: dict[str, tuple[int, bool]] = {}

@@ -10,7 +10,7 @@ import pytest
 from families import FAMILIES, as_array, example
 from mapdpm import HDPHMM, HDPMixture
 from mapdpm import state as states
-from mapdpm.backends import BACKENDS, agglomeration, c_families, halves, parts
+from mapdpm.backends import BACKENDS, agglomeration, c_calls, halves, parts
 from mapdpm.backends.agglomeration import Agglomeration
 from mapdpm.backends.halves import Draws, Tried
 from mapdpm.data import point_set
@@ -23,7 +23,7 @@ from mapdpm.testing.data import Case
 from tests.marks import complete_but
 from tests.missing_values import with_gaps
 
-BY_VERBS = [family for family in FAMILIES if not c_families.has_code(example(family, np.random.default_rng(0))[0])]
+BY_VERBS = [family for family in FAMILIES if not c_calls.has_twin(example(family, np.random.default_rng(0))[0])]
 CASES = [(family, skips) for family in BY_VERBS for skips in (False, True)[: 1 + hasattr(family, "feature")]]
 QUICK = [case for case in CASES if not case[1] or case[0].__name__ == "GammaPoisson"]
 C, PYTHON = BACKENDS["c"], BACKENDS["python"]
