@@ -4,22 +4,19 @@
  */
 #include "families/mapdpm_likelihood.h"
 
-/* The longest row whose numbers are no neighbours: it is gathered before a verb reads it. */
-enum { MOST_GATHERED = MAPDPM_MOST_GATHERED };
-
-/* Where the numbers of a factor begin that is not left out. */
+/* The columns of a factor, or NULL if it is left out, because one of them is missing. */
 static const double *columns_of(const mapdpm_factor *f, const double *x)
 {
     const double *const own = x + f->column;
     int64_t d;
 
-    for (d = 0; d < f->view.n_columns && f->view.n_factors == 0; d++) /* a product knows what is missing */
+    for (d = 0; d < f->view.n_columns && f->view.n_factors == 0; d++) /* a product knows itself what is missing */
         if (own[d] != own[d])
             return NULL;
     return own;
 }
 
-/* n numbers of a factor: where they are, or a copy in `room`. */
+/* n numbers of a factor, or a copy of them in `room` if they are no neighbours. */
 static const double *gathered(const mapdpm_factor *f, const double *from, int64_t n, double *room)
 {
     int64_t j;
@@ -36,13 +33,17 @@ static const double *row_of(const mapdpm_factor *f, const double *row, double *r
     return gathered(f, row + f->place, f->view.size, room);
 }
 
-/* The row of a factor to be changed, and back. */
+/* Where a factor may write its row; put_back brings it there. */
+static double *place_of(const mapdpm_factor *f, double *row, double *room)
+{
+    return f->stride == 1 ? row + f->place : room;
+}
+
+/* The same, with the row. */
 static double *taken(const mapdpm_factor *f, double *row, double *room)
 {
-    if (f->stride == 1)
-        return row + f->place;
     (void)row_of(f, row, room);
-    return room;
+    return place_of(f, row, room);
 }
 
 static void put_back(const mapdpm_factor *f, double *row, const double *own)
@@ -55,13 +56,13 @@ static void put_back(const mapdpm_factor *f, double *row, const double *own)
 
 static void product_init(const mapdpm_family_view *self, double *row)
 {
-    double room[MOST_GATHERED];
+    double room[MAPDPM_MOST_GATHERED];
     int64_t k;
 
     row[0] = 0.0;
     for (k = 0; k < self->n_factors; k++) {
         const mapdpm_factor *const f = self->factors + k;
-        double *const own = taken(f, row, room);
+        double *const own = place_of(f, row, room);
 
         f->verbs->init(&f->view, own);
         put_back(f, row, own);
@@ -70,7 +71,7 @@ static void product_init(const mapdpm_family_view *self, double *row)
 
 static void product_prepare(const mapdpm_family_view *self, double *row)
 {
-    double room[MOST_GATHERED];
+    double room[MAPDPM_MOST_GATHERED];
     int64_t k;
 
     for (k = 0; k < self->n_factors; k++) {
@@ -84,17 +85,18 @@ static void product_prepare(const mapdpm_family_view *self, double *row)
 
 static void product_add(const mapdpm_family_view *self, double *row, const double *x, double w)
 {
-    double room[MOST_GATHERED];
+    double room[MAPDPM_MOST_GATHERED];
     int64_t k;
 
     row[0] += w;
     for (k = 0; k < self->n_factors; k++) {
         const mapdpm_factor *const f = self->factors + k;
         const double *const columns = columns_of(f, x);
-        double *const own = taken(f, row, room);
+        double *own;
 
         if (columns == NULL)
             continue;
+        own = taken(f, row, room);
         f->verbs->add(&f->view, own, columns, w);
         put_back(f, row, own);
     }
@@ -105,7 +107,7 @@ static int product_remove(const mapdpm_family_view *self, double *row, const dou
 {
     const double left = row[0] - w;
     const int is_whole = w == floor(w);
-    double room[MOST_GATHERED];
+    double room[MAPDPM_MOST_GATHERED];
     int64_t k;
 
     if (left < LEAST_SHARE_LEFT * row[0] && !(left > 0.0 && is_whole && row[0] == floor(row[0])))
@@ -114,11 +116,12 @@ static int product_remove(const mapdpm_family_view *self, double *row, const dou
     for (k = 0; k < self->n_factors; k++) {
         const mapdpm_factor *const f = self->factors + k;
         const double *const columns = columns_of(f, x);
-        double *const own = taken(f, row, room);
+        double *own;
         int is_fine = 1;
 
         if (columns == NULL)
             continue;
+        own = taken(f, row, room);
         if (own[0] == w && is_whole)
             f->verbs->init(&f->view, own);
         else
@@ -132,7 +135,7 @@ static int product_remove(const mapdpm_family_view *self, double *row, const dou
 
 static void product_merge(const mapdpm_family_view *self, double *row, const double *other)
 {
-    double room[MOST_GATHERED], others[MOST_GATHERED];
+    double room[MAPDPM_MOST_GATHERED], others[MAPDPM_MOST_GATHERED];
     int64_t k;
 
     row[0] += other[0];
@@ -147,7 +150,7 @@ static void product_merge(const mapdpm_family_view *self, double *row, const dou
 
 static double product_log_predictive(const mapdpm_family_view *self, const double *row, const double *x)
 {
-    double room[MOST_GATHERED], total = 0.0;
+    double room[MAPDPM_MOST_GATHERED], total = 0.0;
     int64_t k;
 
     for (k = 0; k < self->n_factors; k++) {
@@ -163,7 +166,7 @@ static double product_log_predictive(const mapdpm_family_view *self, const doubl
 static double product_log_predictive_weighted(const mapdpm_family_view *self, const double *row, const double *x,
                                               double w)
 {
-    double room[MOST_GATHERED], total = 0.0;
+    double room[MAPDPM_MOST_GATHERED], total = 0.0;
     int64_t k;
 
     for (k = 0; k < self->n_factors; k++) {
@@ -178,7 +181,7 @@ static double product_log_predictive_weighted(const mapdpm_family_view *self, co
 
 static double product_log_marginal(const mapdpm_family_view *self, const double *row)
 {
-    double room[MOST_GATHERED], total = 0.0;
+    double room[MAPDPM_MOST_GATHERED], total = 0.0;
     int64_t k;
 
     for (k = 0; k < self->n_factors; k++) {
@@ -193,7 +196,7 @@ static double product_log_marginal(const mapdpm_family_view *self, const double 
 static double product_log_merge(const mapdpm_family_view *self, const double *both, const double *row,
                                 const double *other)
 {
-    double rooms[3][MOST_GATHERED], total = 0.0;
+    double rooms[3][MAPDPM_MOST_GATHERED], total = 0.0;
     int64_t k;
 
     for (k = 0; k < self->n_factors; k++) {
@@ -208,7 +211,7 @@ static double product_log_merge(const mapdpm_family_view *self, const double *bo
 
 static double product_log_likelihood(const mapdpm_family_view *self, const double *parameters, const double *x)
 {
-    double room[MOST_GATHERED], total = 0.0;
+    double room[MAPDPM_MOST_GATHERED], total = 0.0;
     int64_t k;
 
     for (k = 0; k < self->n_factors; k++) {

@@ -76,7 +76,7 @@ def _load(kind: type[Any]) -> Loaded:
         ffi.cdef(f"const void *{symbol_of(kind)}(void);")
         library = ffi.dlopen(str(path))
         return Loaded(int(ffi.cast("uintptr_t", getattr(library, symbol_of(kind))())), library=library)
-    except (_CompilationError, OSError) as error:
+    except (_CompilationError, OSError, RuntimeError, subprocess.SubprocessError) as error:  # RuntimeError: no home
         why = f"{kind.__name__} was not compiled: {error}"
         warnings.warn(why, RuntimeWarning, stacklevel=4)
         return Loaded(0, why)
