@@ -199,9 +199,7 @@ class Expressions:
             if not isinstance(at, ast.Tuple) or len(at.elts) != 2:  # noqa: PLR2004
                 self._f.refuse(node, f"{ast.unparse(node)} must be one entry of the matrix")
             row, column = self.index(at.elts[0]), self.index(at.elts[1])
-            text = (
-                f"{base.text}[{within(row, kinds.TIMES)} * {self.length(node, base)} + {within(column, kinds.TIMES)}]"
-            )
+            text = f"{base.text}[{within(row, kinds.TIMES)} * {within(self._length_of(node, base), kinds.UNARY)} + {within(column, kinds.TIMES)}]"
             return Value(text, Kind.REAL)
         if base.kind is not Kind.ROW:
             self._f.refuse(node, f"{ast.unparse(node.value)} is no array")
@@ -234,7 +232,7 @@ class Expressions:
             wanted = 1 if base.kind is Kind.POINTS else 0
             if not isinstance(at, ast.Constant) or (at.value != wanted and base.kind is not Kind.MATRIX):
                 self._f.refuse(node, f"{ast.unparse(node)} is not known to verbs")
-            return Value(self.length(node, base), Kind.INT)
+            return self._length_of(node, base)
         if base.kind is not Kind.POINTS:
             return None
         if of.attr == "indptr":
@@ -257,6 +255,10 @@ class Expressions:
         if is_next and self.value(at.left).kind is Kind.POINT and at.right.value == 1:  # type: ignore[attr-defined]
             return Value("(int64_t)data[0]", Kind.INT, kinds.UNARY)
         return self._f.refuse(node, f"{ast.unparse(node)} is not of the point")
+
+    def _length_of(self, node: ast.AST, array: Value) -> Value:
+        text = self.length(node, array)
+        return Value(text, Kind.INT, kinds.PLUS if " - " in text else kinds.PRIMARY)
 
     def length(self, node: ast.AST, array: Value) -> str:
         """The length of an array, or how many columns points have."""
@@ -289,7 +291,7 @@ class Expressions:
     def _of_one(self, node: ast.Call, called: Any, argument: ast.expr) -> Value:
         """A function of one argument that is no function of C by its name."""
         if called is len:
-            return Value(self.length(node, self.value(argument)), Kind.INT)
+            return self._length_of(node, self.value(argument))
         if called in _CONVERSIONS:
             return self._converted(argument, _CONVERSIONS[called])
         if called is abs:

@@ -83,8 +83,10 @@ class Function:
             self.calls: list[Function] = []
             self._lines = Statements(self, self._tree.body).lines
         for name, alias in self.aliases.items():
-            if name in self.written and alias.parameter:
-                self.written.add(alias.parameter)
+            if name in self.written and alias.parameter is None:
+                self.refuse(self._tree, f"must not change {name}, which is constant")
+            if name in self.written:
+                self.written.add(str(alias.parameter))
         allowed = {self.parameters[1]} if self._verb and self._verb.changes else set()
         changed = sorted(self.written & set(self.parameters) - allowed)
         if self._verb and changed:

@@ -111,8 +111,8 @@ class Statements:
         name, env = target.id, self._f.env
         if name in self._loops:
             self._f.refuse(node, f"{name} is the variable of a loop, and assigned elsewhere, too")
-        if value.kind is Kind.ROW and value.parameter is not None and name not in env:
-            self._f.aliases[name] = value
+        if value.kind is Kind.ROW and self._f.aliases.setdefault(name, value).parameter != value.parameter:
+            self._f.refuse(node, f"{name} is a part of more than one array")
         kind = value.kind if name not in env else joined(env[name], value.kind)
         if kind is None or not (kind.is_number or kind is Kind.ROW):
             self._f.refuse(node, f"{name} has values of kinds that do not go together")
@@ -220,7 +220,7 @@ class Statements:
         first, last, step = self._range(over)
         env[name] = Kind.INT
         variable, changed = self._f.c_name(name), {each for part in node.body for each in stored_in(part)}
-        if any(isinstance(each, ast.Call) for each in ast.walk(over.args[-1])) or names_in(over) & changed:
+        if names_in(over) & changed or any(_may_change(each) for part in over.args for each in ast.walk(part)):
             self._temporaries += 1
             yield f"const int64_t end_{self._temporaries} = {last.text};"
             last = Value(f"end_{self._temporaries}", Kind.INT)
@@ -262,6 +262,12 @@ def read_after_loops(body: list[ast.stmt], known: frozenset[str] = frozenset()) 
         return next((found for part, names in parts if (found := search(part, names))), None)
 
     return next((found for part in body if (found := search(part, known))), None)
+
+
+def _may_change(node: ast.AST) -> bool:
+    """Whether a part of a limit may have another value in the next round: Python computes it once."""
+    is_length = isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+    return isinstance(node, ast.Call) or (isinstance(node, ast.Subscript) and not is_length)
 
 
 def _reads(node: ast.expr, target: ast.expr) -> bool:
