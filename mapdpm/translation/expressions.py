@@ -199,8 +199,9 @@ class Expressions:
             if not isinstance(at, ast.Tuple) or len(at.elts) != 2:  # noqa: PLR2004
                 self._f.refuse(node, f"{ast.unparse(node)} must be one entry of the matrix")
             row, column = self.index(at.elts[0]), self.index(at.elts[1])
-            text = f"{base.text}[{within(row, kinds.TIMES)} * {within(self._length_of(node, base), kinds.UNARY)} + {within(column, kinds.TIMES)}]"
-            return Value(text, Kind.REAL)
+            width = within(self._length_of(node, base), kinds.UNARY)
+            text = f"{within(row, kinds.TIMES)} * {width} + {within(column, kinds.TIMES)}"
+            return Value(f"{base.text}[{text}]", Kind.REAL)
         if base.kind is not Kind.ROW:
             self._f.refuse(node, f"{ast.unparse(node.value)} is no array")
         if isinstance(at, ast.Slice):
