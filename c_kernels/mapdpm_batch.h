@@ -26,14 +26,14 @@ typedef struct mapdpm_problem {
     double alpha;
     double discount; /* 0: Dirichlet process; else Pitman-Yor process */
     double penalty;  /* > 0: DP-means; the cost of a cluster, in place of alpha and discount */
-    const mapdpm_verbs *verbs; /* of a family that is called by its verbs; NULL: one of enum mapdpm_family */
+    const mapdpm_verbs *verbs;      /* of a family that is called by its verbs; NULL: one of enum mapdpm_family */
     const mapdpm_family_view *view; /* its parameters; then family is 0, and parameters are not read */
-    const int64_t *words;   /* [n_points] the number of the word that each point is, from 0 to n_features - 1 */
-    const double *values;   /* sparse counts: point i has values[j] of feature indices[j] for begins[i] <= j < ends[i] */
+    const int64_t *words;           /* [n_points] the word that each point is, from 0 to n_features - 1; or */
+    const double *values;           /* counts: values[j] of feature indices[j] for begins[i] <= j < ends[i] */
     const int64_t *indices;
-    const int64_t *begins;  /* [n_points] */
-    const int64_t *ends;    /* [n_points] */
-    int64_t longest;        /* doubles of the longest point as mapdpm_verbs has it, if they are more than n_features */
+    const int64_t *begins; /* [n_points] */
+    const int64_t *ends;   /* [n_points] */
+    int64_t longest;       /* doubles of the longest point as mapdpm_verbs has it, if more than n_features */
 } mapdpm_problem;
 
 /* A partition. A slot of count 0 is free, and its statistics are those of an empty cluster. */
@@ -76,8 +76,8 @@ typedef struct mapdpm_states {
 
 /* The length of the cluster statistics of a slot: weight, mean[D], squares[D] | constant, exponent, log scale,
  * share left, centre[D], scale[D]. Of a Normal-inverse-Wishart: see mapdpm_full_normal.h; with missing values:
- * mapdpm_skipping.h. Sizes depend on the family, the verbs and their view, the number of features and the longest point of a
- * problem; they are 0 for one that has less than one feature. */
+ * mapdpm_skipping.h. Sizes depend on the family, or the verbs and their view, on the number of features and on
+ * the longest point of a problem. They are 0 for less than one feature. */
 int64_t mapdpm_row_size(const mapdpm_problem *problem);
 size_t mapdpm_workspace_bytes(const mapdpm_problem *problem, int64_t capacity);
 
@@ -236,7 +236,8 @@ int mapdpm_grouped_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clust
  * the lowest of equals, where parameters[n_slots][1 + 2 D] are a constant, m and f; margins[i] is by how much the
  * second best is lower. For a Normal-inverse-Wishart the sum is |W (x - m)|^2 / 2, and W, lower triangular, follows m
  * row by row. With missing values each feature has a constant: constants[D], m[D], f[D]. With verbs,
- * parameters are those of their log_likelihood, which takes the place of the sum. The workspace has mapdpm_tangent_bytes. Of the problem, only the points and the family are read. */
+ * parameters are those of their log_likelihood, which takes the place of the sum. The workspace has
+ * mapdpm_tangent_bytes. Of the problem, only the points and the family are read. */
 size_t mapdpm_tangent_bytes(const mapdpm_problem *problem);
 int mapdpm_tangent_slots(const mapdpm_problem *problem, int64_t n_slots, const double *constants,
                          const double *parameters, void *workspace, int64_t *slots, double *margins);

@@ -1,5 +1,5 @@
-/* The verbs of a family of distributions, as C: what mapdpm/translation writes from a class of Python, and what the batch
- * kernels call for families that have no code of their own. mapdpm/protocol.py defines the meaning of each verb.
+/* The verbs of a family of distributions, as C: what mapdpm/translation writes from a class of Python, and what the
+ * batch kernels call for families that have no code of their own. mapdpm/protocol.py defines each verb.
  */
 #ifndef MAPDPM_VERBS_H
 #define MAPDPM_VERBS_H

@@ -155,7 +155,8 @@ int mapdpm_tangent_slots(const mapdpm_problem *p, int64_t n_slots, const double 
     int64_t i, m, d;
 
     if (D < 1 || p->n_points < 0 || (p->n_points > 0 && !has_points(p)) || n_slots < 1 ||
-        (p->verbs && p->verbs->log_likelihood == NULL) || constants == NULL || parameters == NULL || workspace == NULL || slots == NULL || margins == NULL)
+        (p->verbs && p->verbs->log_likelihood == NULL) || constants == NULL || parameters == NULL ||
+        workspace == NULL || slots == NULL || margins == NULL)
         return MAPDPM_E_ARGUMENT;
     t.family = p->family;
     t.D = D;

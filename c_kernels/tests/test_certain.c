@@ -296,7 +296,8 @@ static int64_t check_bounds(const mapdpm_problem *p)
 static void check_new_units(void)
 {
     static const shape plain = {6, 1, 0, 0, 0, 0};
-    mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = 3, .data = data, .parameters = parameters, .alpha = 1.0};
+    mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = 3, .data = data,
+                        .parameters = parameters, .alpha = 1.0};
     void *const workspace = malloc(mapdpm_workspace_bytes(&p, CAPACITY));
     score_table table;
     uint32_t certain;
@@ -338,7 +339,8 @@ int main(void)
         for (j = 0; j < sizeof widths / sizeof *widths; j++)
             for (family = MAPDPM_NORMAL_GAMMA; family <= MAPDPM_NORMAL_INVERSE_WISHART; family++)
                 for (with = 0; with < 2; with++) {
-                    mapdpm_problem p = {.family = family, .n_points = N, .n_features = widths[j], .data = data, .parameters = parameters, .alpha = 1.0};
+                    mapdpm_problem p = {.family = family, .n_points = N, .n_features = widths[j], .data = data,
+                                        .parameters = parameters, .alpha = 1.0};
                     int64_t found;
 
                     if (SANITIZED && ((size_t)family + i + j + 2 * (size_t)with) % 4 != 0)

@@ -58,7 +58,8 @@ static void draw_all(void)
 /* The halves are a mode of single moves, their joint is the one reported, and no cut along a feature is better. */
 static void test_family(int32_t family, const double *parameters, double discount, double penalty)
 {
-    const mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data, .parameters = parameters, .alpha = 1.0, .discount = discount, .penalty = penalty};
+    const mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data,
+                              .parameters = parameters, .alpha = 1.0, .discount = discount, .penalty = penalty};
     mapdpm_halves h = search();
     double joints[2], joint, again;
     int64_t i, d, j, copy[N], n_tried;
@@ -88,7 +89,8 @@ static void test_family(int32_t family, const double *parameters, double discoun
 
 static void test_arguments(void)
 {
-    const mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data, .parameters = gamma_parameters, .alpha = 1.0};
+    const mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data,
+                              .parameters = gamma_parameters, .alpha = 1.0};
     mapdpm_halves h = search();
     double joint[2];
 

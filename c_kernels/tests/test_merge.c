@@ -48,7 +48,8 @@ static void check_no_gain(const mapdpm_problem *p)
 
 static void test_family(int32_t family, const double *parameters, double discount, double penalty, int64_t most)
 {
-    const mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data, .parameters = parameters, .alpha = 1.5, .discount = discount, .penalty = penalty};
+    const mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data,
+                              .parameters = parameters, .alpha = 1.5, .discount = discount, .penalty = penalty};
     int64_t i, k, used = 0, merged, total = 0;
     double before;
 
@@ -76,7 +77,8 @@ static void test_family(int32_t family, const double *parameters, double discoun
 
 static void test_arguments(void)
 {
-    const mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data, .parameters = gamma_parameters, .alpha = 1.0};
+    const mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data,
+                              .parameters = gamma_parameters, .alpha = 1.0};
     const mapdpm_pairs none = {NULL, partners, losses};
     int64_t merged;
 

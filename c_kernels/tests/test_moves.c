@@ -211,7 +211,8 @@ int main(void)
         data_with_holes[i] = (mapdpm_real)NAN;
     for (f = 0; f < 6; f++)
         for (discounted = 0; discounted < 2; discounted++) {
-            mapdpm_problem p = {.family = families[f], .n_points = N, .n_features = D, .data = f < 4 ? data : data_with_holes, .parameters = parameters[f], .alpha = 0.7};
+            mapdpm_problem p = {.family = families[f], .n_points = N, .n_features = D,
+                                .data = f < 4 ? data : data_with_holes, .parameters = parameters[f], .alpha = 0.7};
 
             p.discount = discounted && f != 2 ? 0.4 : 0.0;
             p.penalty = f == 2 ? 1.5 : 0.0;

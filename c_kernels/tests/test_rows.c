@@ -70,7 +70,8 @@ static void own_scores(int32_t family, const double *of_family, double outlier)
     static mapdpm_real data[N * D];
     static int64_t labels[N], counts[CAPACITY];
     double rows[CAPACITY * (5 + 9 * D + D * D)];
-    const mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data, .parameters = of_family, .alpha = 1.0};
+    const mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data, .parameters = of_family,
+                              .alpha = 1.0};
     const mapdpm_clusters z = {CAPACITY, labels, counts, rows, NULL};
     void *const workspace = malloc(mapdpm_workspace_bytes(OF(family, D), CAPACITY));
     uint64_t seed = 7;

@@ -88,7 +88,8 @@ int main(void)
     const double *const parameters[] = {gamma_parameters, known_parameters, full_parameters, gamma_parameters,
                                         known_parameters};
     uint64_t state = 88172645463325252u;
-    mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data, .parameters = gamma_parameters, .alpha = 1.0};
+    mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data,
+                        .parameters = gamma_parameters, .alpha = 1.0};
     int64_t i, d;
     int variant;
 

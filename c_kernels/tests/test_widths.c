@@ -39,7 +39,8 @@ static double evidence(const mapdpm_problem *made_by, const mapdpm_widths *w, co
  * may leave. */
 static void test_family(int32_t family, const double *parameters, const int64_t *log_of, int64_t n_logs)
 {
-    const mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data, .parameters = parameters, .alpha = 1.0};
+    const mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data,
+                              .parameters = parameters, .alpha = 1.0};
     const mapdpm_widths w = {n_logs, parameters, log_of, low, high, 0.03, 1e-5};
     double logs[LOGS] = {9.0, -1.0, 0.5}, start[LOGS], gain, best;
     int64_t j, step;
@@ -65,7 +66,8 @@ static void test_family(int32_t family, const double *parameters, const int64_t 
 
 static void test_arguments(void)
 {
-    mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data, .parameters = gamma_parameters, .alpha = 1.0};
+    mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data,
+                        .parameters = gamma_parameters, .alpha = 1.0};
     mapdpm_widths w = {LOGS, gamma_parameters, gamma_logs, low, high, 0.03, 1e-5};
     double logs[LOGS] = {0.0, 0.0, 0.0}, gain;
 
