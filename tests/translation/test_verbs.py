@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from families import FAMILIES, example
+from mapdpm import BetaBernoulli, GammaPoisson
 from mapdpm.backends import c_calls
 from mapdpm.backends.c_families import Called
 from mapdpm.likelihoods._skipping import Skipping
@@ -118,6 +119,44 @@ def test_every_verb_finds_the_bits_of_python(case):
         pair.changes("merge", union, rows[1])
         pair.says("log_merge", union, *rows)
         assert len(pair.seen) == len(VERBS)
+
+
+def test_a_product_of_unlike_families():
+    """A row is a weight and the row of each; a factor that is a product itself knows what is missing in it."""
+    rng = np.random.default_rng(4)
+    (binary, X), (counts, Y) = example(BetaBernoulli, rng, 12, 2), example(GammaPoisson, rng, 12, 3)
+    counts, X, Y = Skipping(counts, 3), with_gaps(X, 0.3, seed=1), with_gaps(Y, 0.3, seed=2)
+    factors, view = FFI.new("mapdpm_factor[]", 2), FFI.new("mapdpm_family_view *")
+    called, places = [Called(LIB, FFI, each) for each in (binary, counts)], (1, 1 + binary.size())
+    for factor, each, column, place in zip(factors, called, (0, 2), places, strict=True):
+        factor.verbs, factor.view, factor.column, factor.place, factor.stride = (
+            each.verbs,
+            each.view[0],
+            column,
+            place,
+            1,
+        )
+    view.n_factors, view.factors, verbs = 2, factors, LIB.mapdpm_verbs_of_product()
+    row = np.full(places[1] + counts.size(), np.nan)
+    own, parts = FFI.from_buffer("double[]", row), (row[1 : places[1]].copy(), row[places[1] :].copy())
+    verbs.init(view, own)
+    for part, family in zip(parts, (binary, counts), strict=True):
+        family.init(part)
+    for i in range(12):
+        x, w = FFI.new("double[]", [*X[i], *Y[i]]), (1.0, 0.7)[i % 2]
+        seen = [(counts, parts[1], Y)]
+        if not np.isnan(X[i]).any():
+            seen.append((binary, parts[0], X))
+        terms = [family.log_predictive_weighted(part, data, i, w) for family, part, data in seen]
+        assert verbs.log_predictive_weighted(view, own, x, w) == pytest.approx(math.fsum(terms), rel=1e-13)
+        verbs.add(view, own, x, w)
+        verbs.prepare(view, own)
+        for family, part, data in seen:
+            family.add(part, data, i, w)
+            family.prepare(part)
+        assert row[1:].tobytes() == np.concatenate(parts).tobytes()
+    total = binary.log_marginal(parts[0]) + counts.log_marginal(parts[1])
+    assert verbs.log_marginal(view, own) == pytest.approx(total, rel=1e-13)
 
 
 def test_the_text_is_readable():
