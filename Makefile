@@ -9,9 +9,10 @@ PAPERS := $(sort $(wildcard bench/papers/*[0-9].py))
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
-KERNELS := $(filter-out $(addprefix c_kernels/,checks/% firmware/% fuzz/% tests/%),$(wildcard c_kernels/*.[ch] c_kernels/*/*.[ch])) build_kernels.py setup.py pyproject.toml
+KERNELS := $(filter-out $(addprefix c_kernels/,checks/% firmware/% fuzz/% tests/%),$(wildcard c_kernels/*.[ch] c_kernels/*/*.[ch])) build_kernels.py setup.py pyproject.toml $(wildcard mapdpm/likelihoods/*.py mapdpm/translation/*.py) mapdpm/special.py
 
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
+export MAPDPM_CACHE_DIR := $(CURDIR)/.cache/families
 export MPLBACKEND := Agg
 # Empty: Python keeps what it compiles. Tests start hundreds of Pythons, and each would compile its packages anew.
 export PYTHONDONTWRITEBYTECODE :=

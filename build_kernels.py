@@ -1,7 +1,8 @@
 """The compiled modules ``mapdpm.backends._c32`` and ``_c64``: the same C sources for float and for double.
 
-setup.py names the two builders at the end. Python sees the declarations between the markers in the headers. Whatever is
-built has the two files of c_kernels/amalgamate.py, too.
+Some sources are the verbs of the likelihoods, which mapdpm/translation writes in C into build/families. setup.py names
+the two builders at the end. Python sees the declarations between the markers in the headers. Whatever is built has the
+two files of c_kernels/amalgamate.py, too.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,8 @@ from cffi import FFI
 
 _ROOT = Path(__file__).resolve().parent
 _KERNELS = "c_kernels"  # relative to the root, as setuptools requires of sources
-_HEADERS = ("mapdpm.h", "mapdpm_batch.h")
+_HEADERS = ("mapdpm.h", "mapdpm_verbs.h", "mapdpm_batch.h")
+_FAMILIES = "build/families"
 _BEGIN, _END = "/* cdef: begin */", "/* cdef: end */"
 
 
@@ -30,9 +33,30 @@ def _loaded(name: str, path: Path) -> Any:
     return module
 
 
+def _written_families() -> tuple[list[str], str]:
+    """Write the verbs of each family in C. Returns the files, and the declarations of their functions."""
+    sys.path.insert(0, str(_ROOT))  # the tree, not an installed mapdpm
+    try:
+        families: Any = importlib.import_module("mapdpm.likelihoods").FAMILIES
+        translation: Any = importlib.import_module("mapdpm.translation.families")
+    finally:
+        sys.path.remove(str(_ROOT))
+    files, declared = [], []
+    for family in families:
+        file = f"{_FAMILIES}/{translation.prefix_of(family)}.c"
+        path, text = _ROOT / file, translation.source_of(family)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:  # setuptools compares times
+            path.write_text(text, encoding="utf-8")
+        files.append(file)
+        declared.append(f"const mapdpm_verbs *{translation.symbol_of(family)}(void);\n")
+    return files, "".join(declared)
+
+
 _amalgamate = _loaded("amalgamate", _ROOT / _KERNELS / "amalgamate.py")
 _amalgamate.current()
 ROOMS: tuple[str, ...] = _amalgamate.ROOMS
+_WRITTEN, _OF_FAMILIES = _written_families()
 # For Python alone: the calls of threads take turns, for other threads run while cffi is in C. ``busy`` is 0 when free,
 # 1 in mapdpm_one, and 2 between mapdpm_enter and mapdpm_leave. Only the holder of a lock of Python calls these two:
 # mapdpm_enter takes over a 2, which an interrupted call has left, and mapdpm_leave releases nothing but a 2.
@@ -126,11 +150,11 @@ def _files(ending: str) -> list[str]:
 def builder(module: str, real: str) -> FFI:
     """Return the cffi builder of the extension ``module`` whose ``mapdpm_real`` is the C type ``real``."""
     ffi = FFI()
-    ffi.cdef(f"typedef {real} mapdpm_real;\n" + "".join(map(declarations, _HEADERS)) + _FOR_PYTHON)
+    ffi.cdef(f"typedef {real} mapdpm_real;\n" + "".join(map(declarations, _HEADERS)) + _OF_FAMILIES + _FOR_PYTHON)
     ffi.set_source(
         module,
-        '#include "mapdpm_batch.h"' + _FOR_PYTHON_SOURCE,
-        sources=_files(".c"),
+        f'#include "mapdpm_batch.h"\n{_OF_FAMILIES}{_FOR_PYTHON_SOURCE}',
+        sources=[*_files(".c"), *_WRITTEN],
         depends=_files(".h"),
         include_dirs=[_KERNELS],
         define_macros=[
@@ -157,7 +181,7 @@ def load_clone(clone: str, folder: Path) -> tuple[Any, Any]:
     chosen = "-DMAPDPM_NO_CLONES" if clone == "default" else f'-DMAPDPM_ONE_CLONE="{clone}"'
     switches = [f"-DMAPDPM_{name}" for name in ("REAL=double", "MISSING", "GROUPS", "STATES", "SURPRISE")]
     folders = [f"-I{sysconfig.get_path('include')}", f"-I{_ROOT / _KERNELS}"]
-    sources = [str(source), *(str(_ROOT / path) for path in _files(".c"))]
+    sources = [str(source), *(str(_ROOT / path) for path in (*_files(".c"), *_WRITTEN))]
     flags = [*_FLAGS, *switches, chosen, "-fPIC", "-shared"]
     command = [shutil.which("gcc") or "gcc", *flags, *folders, *sources, "-lm", "-o", str(library)]
     subprocess.run(command, check=True, capture_output=True)  # noqa: S603  (its own sources)
@@ -165,7 +189,7 @@ def load_clone(clone: str, folder: Path) -> tuple[Any, Any]:
     return module.lib, module.ffi
 
 
-# The clones of CLONES in scores/mapdpm_score_table.h, and what /proc/cpuinfo must list for each.
+# The clones of MAPDPM_CLONES in mapdpm_verbs.h, and what /proc/cpuinfo must list for each.
 CLONES = {
     "default": set(),
     "arch=x86-64-v2": {"sse4_2", "popcnt"},

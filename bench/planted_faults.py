@@ -62,6 +62,7 @@ PYTHON = (
     Fault(
         "stream", "shift = saved.anchor - learner.anchor()", "shift = 0.0 * saved.anchor", "stream/test_from_model.py"
     ),
+    Fault("translation", "within(right, binds + 1)", "within(right, binds)", "translation"),
 )
 C = (
     Fault("C: alarm", "if (alarm->run < alarm->debounce)", "if (alarm->run <= alarm->debounce)", "test_alarm"),

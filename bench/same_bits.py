@@ -46,7 +46,7 @@ def fits() -> Iterator[tuple[str, str]]:
 
 
 def families() -> Iterator[tuple[str, str]]:
-    """Labels and densities under likelihoods that run under numba, and the choice of alpha."""
+    """Labels and densities under other likelihoods, and the choice of alpha."""
     from mapdpm import (  # noqa: PLC0415
         MAPDPM,
         BetaBernoulli,

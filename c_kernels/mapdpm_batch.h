@@ -6,6 +6,7 @@
 #define MAPDPM_BATCH_H
 
 #include "mapdpm.h"
+#include "mapdpm_verbs.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,12 +20,20 @@ typedef struct mapdpm_problem {
     int32_t family;
     int64_t n_points;
     int64_t n_features;
-    const mapdpm_real *data;  /* [n_points][n_features] */
+    const mapdpm_real *data;  /* [n_points][n_features], or NULL: then points have one of the forms below */
     const double *weights;    /* [n_points], > 0, or NULL if all are 1 */
     const double *parameters; /* in the order of enum mapdpm_family */
     double alpha;
     double discount; /* 0: Dirichlet process; else Pitman-Yor process */
     double penalty;  /* > 0: DP-means; the cost of a cluster, in place of alpha and discount */
+    const mapdpm_verbs *verbs;      /* of a family that is called by its verbs; NULL: one of enum mapdpm_family */
+    const mapdpm_family_view *view; /* its parameters; then family is 0, and parameters are not read */
+    const int64_t *words;           /* [n_points] the word that each point is, from 0 to n_features - 1; or */
+    const double *values;           /* counts: values[j] of feature indices[j] for begins[i] <= j < ends[i] */
+    const int64_t *indices;
+    const int64_t *begins; /* [n_points] */
+    const int64_t *ends;   /* [n_points] */
+    int64_t longest;       /* doubles of the longest point as mapdpm_verbs has it, if more than n_features */
 } mapdpm_problem;
 
 /* A partition. A slot of count 0 is free, and its statistics are those of an empty cluster. */
@@ -32,7 +41,7 @@ typedef struct mapdpm_clusters {
     int64_t capacity;
     int64_t *labels; /* [n_points], -1 for a point without a slot */
     int64_t *counts; /* [capacity] */
-    double *rows;    /* [capacity][mapdpm_row_size(family, n_features)], the cluster statistics */
+    double *rows;    /* [capacity][mapdpm_row_size(problem)], the cluster statistics */
     const double *base; /* the same of points that are not here, for rows that are made anew; NULL: all points are here */
 } mapdpm_clusters;
 
@@ -67,9 +76,10 @@ typedef struct mapdpm_states {
 
 /* The length of the cluster statistics of a slot: weight, mean[D], squares[D] | constant, exponent, log scale,
  * share left, centre[D], scale[D]. Of a Normal-inverse-Wishart: see mapdpm_full_normal.h; with missing values:
- * mapdpm_skipping.h. */
-int64_t mapdpm_row_size(int32_t family, int64_t n_features);
-size_t mapdpm_workspace_bytes(int32_t family, int64_t n_features, int64_t capacity);
+ * mapdpm_skipping.h. Sizes depend on the family, or the verbs and their view, on the number of features and on
+ * the longest point of a problem. They are 0 for less than one feature. */
+int64_t mapdpm_row_size(const mapdpm_problem *problem);
+size_t mapdpm_workspace_bytes(const mapdpm_problem *problem, int64_t capacity);
 
 /* All functions take a workspace of mapdpm_workspace_bytes, aligned for double. They return 0 or an error:
  * MAPDPM_E_ARGUMENT for a null pointer, a size below 1, or a label out of range (in a sweep also -1). */
@@ -127,20 +137,20 @@ typedef struct mapdpm_pairs {
 /* Merge the cheapest pair of clusters while that raises the log joint, or up to eight pairs that together do. It ends
  * when none do, or when at least `most` pairs were merged; *merged is their number. The workspace has
  * mapdpm_merge_bytes. */
-size_t mapdpm_merge_bytes(int32_t family, int64_t n_features, int64_t capacity);
+size_t mapdpm_merge_bytes(const mapdpm_problem *problem, int64_t capacity);
 int mapdpm_merge(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
                  const mapdpm_pairs *pairs, int64_t most, int64_t *merged);
 
 /* The best clusterings of n_atoms cluster statistics into segments of their order. best and came_from are [n_atoms +
  * 1][width]: the log joint of the first r atoms in K clusters, and the start of the last cluster. With width 1, K is
  * any number. `beam` starts of the last cluster are kept; with n_atoms of them the result is exact. */
-size_t mapdpm_segments_bytes(int32_t family, int64_t n_features, int64_t beam, int64_t width);
+size_t mapdpm_segments_bytes(const mapdpm_problem *problem, int64_t beam, int64_t width);
 int mapdpm_segments(const mapdpm_problem *problem, void *workspace, const double *atoms, int64_t n_atoms, int64_t beam,
                     int64_t width, double *best, int64_t *came_from);
 /* The best two clusters along an order of all points, by the log joint: order[0] to order[*first - 1], and the rest.
  * Cuts are tried between n_atoms runs of points of almost equal length; n_atoms is at least 2 and at most the number of
  * points. */
-size_t mapdpm_cut_bytes(int32_t family, int64_t n_features, int64_t n_atoms);
+size_t mapdpm_cut_bytes(const mapdpm_problem *problem, int64_t n_atoms);
 int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *order, int64_t n_atoms, int64_t *first,
                double *log_joint);
 
@@ -169,14 +179,16 @@ enum mapdpm_start {
     MAPDPM_WIDEST,        /* the best cut along the direction of largest variance: nothing */
     MAPDPM_FARTHEST_PAIR, /* around two points far from each other: the order in which the others join them */
     MAPDPM_RANDOM_PAIR,   /* around two points: these, and the order */
-    MAPDPM_DIFFERENCES,   /* the best cut along up to three lines through two points: two for each of min(3, D) */
-    MAPDPM_AXES           /* the best cut along up to three features: min(3, D) of them */
+    MAPDPM_DIFFERENCES,   /* the best cut along up to three lines through two points: two for each of min(3, width) */
+    MAPDPM_AXES           /* the best cut along up to three columns: min(3, width) of them */
 };
 
 typedef struct mapdpm_halves {
     int64_t n_starts;
     const int64_t *starts;   /* [n_starts] of enum mapdpm_start */
-    const double *direction; /* [n_features] from where the widest direction is sought; NULL without that start */
+    int64_t width;           /* the number of features, or of entries of the vectors */
+    const double *vectors;   /* [n_points][width] in place of points that are no dense ones; else NULL */
+    const double *direction; /* [width] from where the widest direction is sought; NULL without that start */
     int64_t n_draws;
     const int64_t *draws; /* [n_draws] what the starts read, one after the other; orders are of all points */
     int64_t n_atoms;      /* at most so many runs of points are cut between */
@@ -189,7 +201,7 @@ typedef struct mapdpm_halves {
  * capacity is 2. Starts that were tried are left out. log_joints[2]: of all points as one cluster, and as these two,
  * without the terms that both share; the second is -infinity if no start leads to two clusters, and then `best` is as
  * it was. The workspace has mapdpm_halves_bytes. */
-size_t mapdpm_halves_bytes(int32_t family, int64_t n_features, int64_t n_points, int64_t n_atoms);
+size_t mapdpm_halves_bytes(const mapdpm_problem *problem, int64_t n_points, int64_t width, int64_t n_atoms);
 int mapdpm_best_halves(const mapdpm_problem *problem, const mapdpm_clusters *best, void *workspace,
                        mapdpm_halves *halves, double *log_joints);
 
@@ -206,7 +218,7 @@ typedef struct mapdpm_widths {
 } mapdpm_widths;
 
 /* logs[n_logs]: from there, climb to the logarithms at which the sum of the log marginals of the clusters is largest;
- * *gain is how much larger. Families of independent features but MAPDPM_SQUARED_DISTANCE. */
+ * *gain is how much larger. Families of independent features but MAPDPM_SQUARED_DISTANCE, and none with verbs. */
 int mapdpm_largest_evidence(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
                             const mapdpm_widths *widths, double *logs, double *gain);
 
@@ -223,9 +235,10 @@ int mapdpm_grouped_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clust
 /* Labels by tangents: slots[i] is the slot k of the highest constants[k] + parameters[k][0] - sum_d f_d (x_d - m_d)^2,
  * the lowest of equals, where parameters[n_slots][1 + 2 D] are a constant, m and f; margins[i] is by how much the
  * second best is lower. For a Normal-inverse-Wishart the sum is |W (x - m)|^2 / 2, and W, lower triangular, follows m
- * row by row. With missing values each feature has a constant: constants[D], m[D], f[D]. The workspace has
+ * row by row. With missing values each feature has a constant: constants[D], m[D], f[D]. With verbs,
+ * parameters are those of their log_likelihood, which takes the place of the sum. The workspace has
  * mapdpm_tangent_bytes. Of the problem, only the points and the family are read. */
-size_t mapdpm_tangent_bytes(int64_t n_features);
+size_t mapdpm_tangent_bytes(const mapdpm_problem *problem);
 int mapdpm_tangent_slots(const mapdpm_problem *problem, int64_t n_slots, const double *constants,
                          const double *parameters, void *workspace, int64_t *slots, double *margins);
 
@@ -235,14 +248,15 @@ int mapdpm_restless(const mapdpm_problem *problem, const mapdpm_clusters *cluste
                     unsigned char *restless);
 
 /* rows[k]: the union of parts[n_parts][capacity][], joined in order. A part has the first 1 + 2 D entries of a row, or
- * 1 + D + D (D + 1) / 2 of a Normal-inverse-Wishart, or 1 + 3 D with missing values. Reads no counts. */
+ * 1 + D + D (D + 1) / 2 of a Normal-inverse-Wishart, or 1 + 3 D with missing values, or the statistics of
+ * verbs. Reads no counts. */
 int mapdpm_join_rows(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int64_t n_parts,
                      const double *parts);
 
 /* Move the cells of a slot, all points of a group in it at once, to the slots where they gain most, in order; the last
  * one stays. cells[n_cells] has the statistics of the points of cell_groups[n_cells] in the slot, to[n_cells] becomes
  * their slot. Edits counts, rows, table and weights, not the labels. Sets *gained to the sum of the gains. */
-size_t mapdpm_move_cells_bytes(int32_t family, int64_t n_features, int64_t n_cells);
+size_t mapdpm_move_cells_bytes(const mapdpm_problem *problem, int64_t n_cells);
 int mapdpm_move_cells(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_groups *groups,
                       void *workspace, int64_t slot, int64_t n_cells, const int64_t *cell_groups, const double *cells,
                       int64_t *to, double *gained);
@@ -281,7 +295,7 @@ int mapdpm_draw_path(const mapdpm_chain *chain, const double *filtered, const do
  * uniforms[n_points] in [0, 1) and given the states before. After a round, rows, counts and sizes are those of the path, and
  * the weights are alpha times the shares at their mode, with a concentration of gamma above them. The workspace has
  * mapdpm_draw_states_bytes. The prior of the problem weighs no cluster. Returns 0, or MAPDPM_E_ARGUMENT. */
-size_t mapdpm_draw_states_bytes(int32_t family, int64_t n_features, int64_t n_points, int64_t n_sequences,
+size_t mapdpm_draw_states_bytes(const mapdpm_problem *problem, int64_t n_points, int64_t n_sequences,
                                 int64_t capacity);
 int mapdpm_draw_states(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_states *states,
                        int64_t n_sequences, const int64_t *begins, void *workspace, double gamma, int64_t n_rounds,

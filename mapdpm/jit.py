@@ -53,6 +53,11 @@ def _mark(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:
     return function
 
 
+def is_marked(function: Callable[..., Any]) -> bool:
+    """Whether kernels may call a function."""
+    return function in _marked
+
+
 def optional(default: Callable[P, R]) -> Callable[P, R]:
     """A verb that some families, or forms of data, have, called as a function: for the others it is ``default``."""
     verb = default.__name__

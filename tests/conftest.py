@@ -7,8 +7,9 @@ from pathlib import Path
 
 from repository import ROOT
 
-# Before numba, hypothesis or matplotlib is imported; processes that tests start inherit it.
+# Before numba, hypothesis or matplotlib is imported, and a family compiled; processes that tests start inherit it.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba"))
+os.environ.setdefault("MAPDPM_CACHE_DIR", str(ROOT / ".cache" / "families"))
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / ".cache" / "hypothesis"))
 os.environ.setdefault("MPLBACKEND", "Agg")
 

@@ -26,12 +26,11 @@ typedef struct shares {
 
 static size_t rounded(size_t n_bytes) { return (n_bytes + sizeof(double) - 1) / sizeof(double) * sizeof(double); }
 
-size_t mapdpm_draw_states_bytes(int32_t family, int64_t n_features, int64_t n_points, int64_t n_sequences,
-                                int64_t capacity)
+size_t mapdpm_draw_states_bytes(const mapdpm_problem *problem, int64_t n_points, int64_t n_sequences, int64_t capacity)
 {
     const int64_t numbers = 2 * n_points * capacity + capacity * (capacity + 6) + n_sequences + n_points;
 
-    return rounded(mapdpm_workspace_bytes(family, n_features, capacity)) + sizeof(double) * (size_t)numbers;
+    return rounded(mapdpm_workspace_bytes(problem, capacity)) + sizeof(double) * (size_t)numbers;
 }
 
 /* log x - 1 / (2 x) - psi(x), and psi'(x) - 1 / x - 1 / (2 x^2), for x >= 10. */
@@ -225,7 +224,7 @@ int mapdpm_draw_states(const mapdpm_problem *problem, const mapdpm_clusters *clu
     N = problem->n_points;
     capacity = clusters->capacity;
     scores = (double *)(void *)((unsigned char *)workspace +
-                                rounded(mapdpm_workspace_bytes(problem->family, problem->n_features, capacity)));
+                                rounded(mapdpm_workspace_bytes(problem, capacity)));
     filtered = scores + N * capacity;
     steps = filtered + N * capacity;
     start = steps + capacity * capacity;

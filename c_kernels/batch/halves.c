@@ -20,7 +20,7 @@ typedef struct search {
     const mapdpm_halves *halves;
     int64_t n;
     int64_t D;
-    double *columns;   /* [D][n] the standardised points */
+    double *columns;   /* [D][n] the standardised points, or their vectors */
     double *projected; /* [n] */
     double *direction; /* [D] */
     cutter cutter;
@@ -275,25 +275,24 @@ static double joint_of_halves(const search *s)
 
 /* ---- the public functions ---------------------------------------------------------------------------------------- */
 
-size_t mapdpm_halves_bytes(int32_t family, int64_t n_features, int64_t n_points, int64_t n_atoms)
+size_t mapdpm_halves_bytes(const mapdpm_problem *problem, int64_t n_points, int64_t width, int64_t n_atoms)
 {
-    if (n_features < 1 || n_points < 2 || n_atoms < 2)
+    if (!has_sizes(problem) || n_points < 2 || width < 1 || n_atoms < 2)
         return 0;
-    return sizeof(double) *
-               (size_t)((n_features + 1) * n_points + n_features + cut_doubles(family, n_features, n_atoms) +
-                        2 * statistics_size(family, n_features)) +
-           (mapdpm_workspace_bytes(family, n_features, 2) / sizeof(double) + 1) * sizeof(double) +
+    return sizeof(double) * (size_t)((width + 1) * n_points + width + cut_doubles(problem, n_atoms) +
+                                     2 * statistics_size(problem)) +
+           (mapdpm_workspace_bytes(problem, 2) / sizeof(double) + 1) * sizeof(double) +
            sizeof(ranked) * 2 * (size_t)n_points + sizeof(int64_t) * (2 * (size_t)n_points + 2) + (size_t)n_points;
 }
 
 /* Whether the draws are as many as the starts need, and in range. */
 static int are_draws(const mapdpm_problem *p, const mapdpm_halves *h)
 {
-    const int64_t n = p->n_points, n_lines = p->n_features < LINES ? p->n_features : LINES;
+    const int64_t n = p->n_points, n_lines = h->width < LINES ? h->width : LINES;
     int64_t at = 0, t, i;
 
     for (t = 0; t < h->n_starts; t++) {
-        const int64_t start = h->starts[t], below = start == MAPDPM_AXES ? p->n_features : n;
+        const int64_t start = h->starts[t], below = start == MAPDPM_AXES ? h->width : n;
         const int64_t more = start == MAPDPM_WIDEST          ? 0
                              : start == MAPDPM_FARTHEST_PAIR ? n
                              : start == MAPDPM_RANDOM_PAIR   ? n + 2
@@ -315,15 +314,15 @@ static int are_draws(const mapdpm_problem *p, const mapdpm_halves *h)
 
 static void lay_out(search *s, const mapdpm_problem *p, int64_t n_atoms, double *next)
 {
-    const int64_t size = statistics_size(p->family, p->n_features);
+    const int64_t size = statistics_size(p);
 
     s->columns = next;
     s->projected = next += s->D * s->n;
     s->direction = next += s->n;
     s->cutter = cutter_of(p, next += s->D, n_atoms);
-    s->now.rows = next += cut_doubles(p->family, s->D, n_atoms);
+    s->now.rows = next += cut_doubles(p, n_atoms);
     s->sweeps = next += 2 * size;
-    next += mapdpm_workspace_bytes(p->family, s->D, 2) / sizeof(double) + 1;
+    next += mapdpm_workspace_bytes(p, 2) / sizeof(double) + 1;
     s->ranks = (ranked *)(void *)next;
     s->order = (int64_t *)(void *)(s->ranks + 2 * s->n);
     s->labels = s->order + s->n;
@@ -342,17 +341,18 @@ static int set_up(search *s, const mapdpm_problem *p, const mapdpm_clusters *bes
 
     if (!is_batch_call(p, best) || best->capacity != 2 || best->labels == NULL || p->n_points < 2 ||
         workspace == NULL || h == NULL || h->n_starts < 0 || h->starts == NULL || h->draws == NULL || h->n_atoms < 2 ||
-        h->n_tried < 0 || h->tried == NULL || !are_draws(p, h))
+        h->n_tried < 0 || h->tried == NULL ||
+        (h->vectors ? h->width < 1 : p->data == NULL || h->width != p->n_features) || !are_draws(p, h))
         return 0;
     s->problem = p;
     s->halves = h;
     s->n = p->n_points;
-    s->D = p->n_features;
+    s->D = h->width;
     s->draws = h->draws;
     lay_out(s, p, h->n_atoms < s->n ? h->n_atoms : s->n, (double *)workspace);
     for (d = 0; d < s->D; d++) {
         for (i = 0; i < s->n; i++)
-            s->columns[d * s->n + i] = p->data[i * s->D + d];
+            s->columns[d * s->n + i] = h->vectors ? h->vectors[i * s->D + d] : p->data[i * s->D + d];
         standardise(s->columns + d * s->n, s->projected, s->n);
     }
     return 1;
@@ -360,7 +360,7 @@ static int set_up(search *s, const mapdpm_problem *p, const mapdpm_clusters *bes
 
 static void copy_halves(const search *s, const mapdpm_clusters *to)
 {
-    const int64_t size = statistics_size(s->problem->family, s->D);
+    const int64_t size = statistics_size(s->problem);
 
     memcpy(to->labels, s->now.labels, (size_t)s->n * sizeof *to->labels);
     memcpy(to->counts, s->now.counts, 2 * sizeof *to->counts);

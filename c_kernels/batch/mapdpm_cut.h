@@ -29,9 +29,9 @@ typedef struct cutter {
 } cutter;
 
 /* Doubles that a cutter takes. */
-static inline int64_t cut_doubles(int32_t family, int64_t D, int64_t n_atoms)
+static inline int64_t cut_doubles(const mapdpm_problem *p, int64_t n_atoms)
 {
-    return (n_atoms + 1) * statistics_size(family, D) + 5 * n_atoms + D + likelihood_doubles(family, D);
+    return (n_atoms + 1) * statistics_size(p) + 5 * n_atoms + point_size(p) + likelihood_doubles(p);
 }
 
 static inline cutter cutter_of(const mapdpm_problem *p, double *space, int64_t n_atoms)
@@ -40,15 +40,15 @@ static inline cutter cutter_of(const mapdpm_problem *p, double *space, int64_t n
     int64_t r;
 
     c.problem = p;
-    c.likelihood = likelihood_of(p->family, p->n_features, p->parameters, space);
-    c.size = statistics_size(p->family, p->n_features);
+    c.likelihood = likelihood_of(p, space);
+    c.size = c.likelihood.size;
     c.n_atoms = n_atoms;
     c.log_scales = p->family == MAPDPM_NORMAL_GAMMA ? log_product(c.likelihood.noise_scale, p->n_features) : 0.0;
-    c.cluster = space + likelihood_doubles(p->family, p->n_features);
+    c.cluster = space + likelihood_doubles(p);
     c.atoms = c.cluster + c.size;
     c.joints = c.atoms + n_atoms * c.size;
     c.x = c.joints + n_atoms;
-    c.terms = (weight_terms *)(void *)(c.x + p->n_features);
+    c.terms = (weight_terms *)(void *)(c.x + point_size(p));
     for (r = 0; r < 2 * n_atoms; r++)
         c.terms[r].weight = -1.0;
     return c;
@@ -96,14 +96,14 @@ static inline int64_t best_cut(const cutter *c, const int64_t *order, double *lo
     const likelihood *const f = &c->likelihood;
     const int64_t n = c->problem->n_points, n_atoms = c->n_atoms;
     double best = -INFINITY;
-    int64_t i, d, r;
+    int64_t i, r;
 
     for (r = 0; r < n_atoms; r++)
         statistics_clear(f, c->atoms + r * c->size);
     for (i = 0; i < n; i++) {
-        for (d = 0; d < f->D; d++)
-            c->x[d] = c->problem->data[order[i] * f->D + d];
-        statistics_add(f, c->atoms + i * n_atoms / n * c->size, c->x, weight(c->problem, order[i]));
+        const double *const x = point_of(c->problem, order[i], c->x);
+
+        statistics_add(f, c->atoms + i * n_atoms / n * c->size, x, weight(c->problem, order[i]));
     }
     statistics_clear(f, c->cluster);
     for (r = 0; r + 1 < n_atoms; r++)

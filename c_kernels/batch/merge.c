@@ -93,12 +93,11 @@ static void commit(const merging *m, const mapdpm_clusters *z, const pair *pendi
     }
 }
 
-size_t mapdpm_merge_bytes(int32_t family, int64_t n_features, int64_t capacity)
+size_t mapdpm_merge_bytes(const mapdpm_problem *problem, int64_t capacity)
 {
-    if (n_features < 1 || capacity < 1)
+    if (!has_sizes(problem) || capacity < 1)
         return 0;
-    return sizeof(double) * (size_t)((capacity + 1) * statistics_size(family, n_features) +
-                                     2 * likelihood_doubles(family, n_features)) +
+    return sizeof(double) * (size_t)((capacity + 1) * statistics_size(problem) + 2 * likelihood_doubles(problem)) +
            sizeof(int64_t) * 2 * (size_t)capacity;
 }
 
@@ -109,11 +108,11 @@ static void set_up(merging *m, const mapdpm_problem *p, const mapdpm_clusters *z
 
     m->problem = p;
     m->pairs = pairs;
-    m->size = statistics_size(p->family, p->n_features);
-    m->n_sufficient = sufficient_size(p->family, p->n_features);
-    m->likelihood = likelihood_of(p->family, p->n_features, p->parameters, next);
-    m->losses_space = next += likelihood_doubles(p->family, p->n_features);
-    m->ahead.rows = next += m->size + likelihood_doubles(p->family, p->n_features);
+    m->size = statistics_size(p);
+    m->n_sufficient = sufficient_size(p);
+    m->likelihood = likelihood_of(p, next);
+    m->losses_space = next += likelihood_doubles(p);
+    m->ahead.rows = next += m->size + likelihood_doubles(p);
     m->ahead.counts = (int64_t *)(void *)(next + z->capacity * m->size);
     m->stale = m->ahead.counts + z->capacity;
     m->ahead.capacity = z->capacity;

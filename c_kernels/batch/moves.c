@@ -14,8 +14,8 @@ int mapdpm_merge_losses(const mapdpm_problem *problem, const mapdpm_clusters *z,
 
     if (!is_batch_call(problem, z) || both == NULL || stale == NULL || partners == NULL || losses == NULL)
         return MAPDPM_E_ARGUMENT;
-    size = statistics_size(problem->family, problem->n_features);
-    f = likelihood_of(problem->family, problem->n_features, problem->parameters, both + size);
+    size = statistics_size(problem);
+    f = likelihood_of(problem, both + size);
     for (k = 0; k < z->capacity; k++) {
         const double *const statistics = z->rows + k * size;
         int recompute;
@@ -46,12 +46,12 @@ int mapdpm_merge_losses(const mapdpm_problem *problem, const mapdpm_clusters *z,
     return MAPDPM_OK;
 }
 
-size_t mapdpm_segments_bytes(int32_t family, int64_t n_features, int64_t beam, int64_t width)
+size_t mapdpm_segments_bytes(const mapdpm_problem *problem, int64_t beam, int64_t width)
 {
-    if (n_features < 1 || beam < 1 || width < 1)
+    if (!has_sizes(problem) || beam < 1 || width < 1)
         return 0;
-    return sizeof(double) * ((size_t)(beam + 1) * ((size_t)statistics_size(family, n_features) + 1) + (size_t)width +
-                             (size_t)likelihood_doubles(family, n_features)) +
+    return sizeof(double) * ((size_t)(beam + 1) * ((size_t)statistics_size(problem) + 1) + (size_t)width +
+                             (size_t)likelihood_doubles(problem)) +
            sizeof(int64_t) * (size_t)(beam + 1);
 }
 
@@ -89,10 +89,10 @@ int mapdpm_segments(const mapdpm_problem *problem, void *workspace, const double
     if (!has_family(problem) || workspace == NULL || atoms == NULL || n_atoms < 1 || beam < 1 || width < 1 ||
         best == NULL || came_from == NULL)
         return MAPDPM_E_ARGUMENT;
-    f = likelihood_of(problem->family, problem->n_features, problem->parameters, (double *)workspace);
-    size = statistics_size(f.kind, f.D);
+    f = likelihood_of(problem, (double *)workspace);
+    size = f.size;
     b.n_starts = 0;
-    b.statistics = (double *)workspace + likelihood_doubles(f.kind, f.D);
+    b.statistics = (double *)workspace + likelihood_doubles(problem);
     b.values = b.statistics + (beam + 1) * size;
     opening = b.values + beam + 1;
     b.starts = (int64_t *)(void *)(opening + width);
@@ -139,9 +139,9 @@ int mapdpm_segments(const mapdpm_problem *problem, void *workspace, const double
     return MAPDPM_OK;
 }
 
-size_t mapdpm_cut_bytes(int32_t family, int64_t n_features, int64_t n_atoms)
+size_t mapdpm_cut_bytes(const mapdpm_problem *problem, int64_t n_atoms)
 {
-    return n_features < 1 || n_atoms < 1 ? 0 : sizeof(double) * (size_t)cut_doubles(family, n_features, n_atoms);
+    return !has_sizes(problem) || n_atoms < 1 ? 0 : sizeof(double) * (size_t)cut_doubles(problem, n_atoms);
 }
 
 int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *order, int64_t n_atoms, int64_t *first,
@@ -150,7 +150,7 @@ int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *or
     cutter c;
     int64_t i;
 
-    if (!has_family(problem) || problem->data == NULL || workspace == NULL || order == NULL || n_atoms < 2 ||
+    if (!has_family(problem) || !has_points(problem) || workspace == NULL || order == NULL || n_atoms < 2 ||
         n_atoms > problem->n_points || first == NULL || log_joint == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < problem->n_points; i++)
@@ -161,12 +161,12 @@ int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *or
     return MAPDPM_OK;
 }
 
-size_t mapdpm_move_cells_bytes(int32_t family, int64_t n_features, int64_t n_cells)
+size_t mapdpm_move_cells_bytes(const mapdpm_problem *problem, int64_t n_cells)
 {
-    if (n_features < 1 || n_cells < 1)
+    if (!has_sizes(problem) || n_cells < 1)
         return 0;
     return sizeof(double) *
-           (size_t)((n_cells + 3) * statistics_size(family, n_features) + likelihood_doubles(family, n_features));
+           (size_t)((n_cells + 3) * statistics_size(problem) + likelihood_doubles(problem));
 }
 
 /* The arguments of a move of cells, and scratch space. */
@@ -230,11 +230,11 @@ int mapdpm_move_cells(const mapdpm_problem *problem, const mapdpm_clusters *clus
     for (c = 0; c < n_cells; c++)
         if (cell_groups[c] < 0 || cell_groups[c] >= groups->n_groups)
             return MAPDPM_E_ARGUMENT;
-    m.f = likelihood_of(problem->family, problem->n_features, problem->parameters, (double *)workspace);
-    m.size = statistics_size(m.f.kind, m.f.D);
+    m.f = likelihood_of(problem, (double *)workspace);
+    m.size = m.f.size;
     m.clusters = clusters;
     m.groups = groups;
-    m.both = (double *)workspace + likelihood_doubles(m.f.kind, m.f.D);
+    m.both = (double *)workspace + likelihood_doubles(problem);
     kept = m.both + m.size;
     later = kept + m.size;
     statistics_clear(&m.f, kept);

@@ -28,7 +28,7 @@ static int is_part(const mapdpm_problem *p, const mapdpm_clusters *z, const mapd
 static double log_joint_of(const mapdpm_problem *p, const likelihood *f, const mapdpm_clusters *z,
                            const unsigned char *used)
 {
-    const int64_t size = statistics_size(f->kind, f->D);
+    const int64_t size = f->size;
     int64_t k, n_before = 0;
     double total = 0.0;
 
@@ -44,12 +44,39 @@ static double log_joint_of(const mapdpm_problem *p, const likelihood *f, const m
     return total;
 }
 
-/* Copy the points to `data` and `weights`, and mark their slots. Returns the problem of them alone: other clusters count
+/* The bytes of n points; of sparse counts, only where their entries begin and end. */
+static size_t bytes_of_points(const mapdpm_problem *p, int64_t n)
+{
+    return p->data != NULL ? sizeof(mapdpm_real) * (size_t)(n * p->n_features) : sizeof(int64_t) * 2 * (size_t)n;
+}
+
+/* Make the points of a part those of p, in `room`. */
+static void copy_points(mapdpm_problem *p, const mapdpm_problem *all, const mapdpm_part *part, void *room)
+{
+    mapdpm_real *const data = (mapdpm_real *)room;
+    int64_t *const begins = (int64_t *)room, *const ends = begins + part->n_points, D = all->n_features, i;
+
+    for (i = 0; i < part->n_points; i++) {
+        const int64_t point = part->points[i];
+
+        if (all->data != NULL)
+            memcpy(data + i * D, all->data + point * D, (size_t)D * sizeof *data);
+        else
+            begins[i] = all->words != NULL ? all->words[point] : all->begins[point];
+        if (all->data == NULL && all->words == NULL)
+            ends[i] = all->ends[point];
+    }
+    p->data = all->data != NULL ? data : NULL;
+    p->words = all->words != NULL ? begins : NULL;
+    p->begins = begins;
+    p->ends = ends;
+}
+
+/* Copy the points to `room` and `weights`, and mark their slots. Returns the problem of them alone: other clusters count
  * as a part of alpha (docs/maths.md, section 6). */
 static mapdpm_problem problem_of(const mapdpm_problem *all, const mapdpm_clusters *z, const mapdpm_part *part,
-                                 mapdpm_real *data, double *weights, unsigned char *used)
+                                 void *room, double *weights, unsigned char *used)
 {
-    const int64_t D = all->n_features;
     mapdpm_problem p = *all;
     int64_t i, k, n_others = 0;
 
@@ -57,7 +84,6 @@ static mapdpm_problem problem_of(const mapdpm_problem *all, const mapdpm_cluster
     for (i = 0; i < part->n_points; i++) {
         const int64_t point = part->points[i];
 
-        memcpy(data + i * D, all->data + point * D, (size_t)D * sizeof *data);
         if (all->weights)
             weights[i] = all->weights[point];
         used[z->labels[point]] = 1;
@@ -65,7 +91,7 @@ static mapdpm_problem problem_of(const mapdpm_problem *all, const mapdpm_cluster
     for (k = 0; k < z->capacity; k++)
         n_others += z->counts[k] > 0 && !used[k];
     p.n_points = part->n_points;
-    p.data = data;
+    copy_points(&p, all, part, room);
     p.weights = all->weights ? weights : NULL;
     p.alpha += (double)n_others * all->discount;
     return p;
@@ -76,9 +102,9 @@ size_t mapdpm_recluster_bytes(const mapdpm_problem *problem, const mapdpm_cluste
 {
     if (!is_batch_call(problem, clusters) || part == NULL || part->n_points < 1 || anew == NULL || anew->capacity < 1)
         return 0;
-    return rounded(mapdpm_workspace_bytes(problem->family, problem->n_features, anew->capacity)) +
-           sizeof(double) * (size_t)(likelihood_doubles(problem->family, problem->n_features) + part->n_points) +
-           rounded(sizeof(mapdpm_real) * (size_t)(part->n_points * problem->n_features)) + (size_t)clusters->capacity;
+    return rounded(mapdpm_workspace_bytes(problem, anew->capacity)) +
+           sizeof(double) * (size_t)(likelihood_doubles(problem) + part->n_points) +
+           rounded(bytes_of_points(problem, part->n_points)) + (size_t)clusters->capacity;
 }
 
 int mapdpm_recluster(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
@@ -88,7 +114,7 @@ int mapdpm_recluster(const mapdpm_problem *problem, const mapdpm_clusters *clust
     double *room, *weights;
     mapdpm_problem p;
     likelihood f;
-    mapdpm_real *data;
+    void *points;
     int64_t position = 0;
     int error = MAPDPM_OK;
 
@@ -96,12 +122,12 @@ int mapdpm_recluster(const mapdpm_problem *problem, const mapdpm_clusters *clust
         !is_part(problem, clusters, part) || !is_batch_call(problem, anew) || anew->labels == NULL || log_joints == NULL)
         return MAPDPM_E_ARGUMENT;
     room = (double *)(void *)((unsigned char *)workspace +
-                              rounded(mapdpm_workspace_bytes(problem->family, problem->n_features, anew->capacity)));
-    weights = room + likelihood_doubles(problem->family, problem->n_features);
-    data = (mapdpm_real *)(void *)(weights + part->n_points);
-    f = likelihood_of(problem->family, problem->n_features, problem->parameters, room);
-    used = (unsigned char *)data + rounded(sizeof *data * (size_t)(part->n_points * problem->n_features));
-    p = problem_of(problem, clusters, part, data, weights, used);
+                              rounded(mapdpm_workspace_bytes(problem, anew->capacity)));
+    weights = room + likelihood_doubles(problem);
+    points = weights + part->n_points;
+    f = likelihood_of(problem, room);
+    used = (unsigned char *)points + rounded(bytes_of_points(problem, part->n_points));
+    p = problem_of(problem, clusters, part, points, weights, used);
     log_joints[0] = log_joint_of(&p, &f, clusters, used);
     if (part->n_order > 0) {
         error = mapdpm_statistics(&p, anew, workspace);

@@ -6,9 +6,9 @@
 /* Points whose scores are computed side by side. */
 enum { MD_LANES = 32 };
 
-size_t mapdpm_tangent_bytes(int64_t n_features)
+size_t mapdpm_tangent_bytes(const mapdpm_problem *problem)
 {
-    return n_features < 1 ? 0 : ALIGNMENT + sizeof(double) * 2 * MD_LANES * (size_t)n_features;
+    return has_sizes(problem) ? ALIGNMENT + sizeof(double) * 2 * MD_LANES * (size_t)point_size(problem) : 0;
 }
 
 /* The parameters of all slots, and a tile of points. */
@@ -19,7 +19,9 @@ typedef struct tangent_table {
     int64_t size; /* entries of the parameters of a slot */
     const double *constants;
     const double *parameters;
-    double *tile; /* [D][MD_LANES] */
+    const mapdpm_verbs *verbs;
+    const mapdpm_family_view *view;
+    double *tile; /* [D][MD_LANES]; with verbs, [MD_LANES][D] points of that many numbers */
     double *less; /* [D][MD_LANES] the tile less the mean of a slot, for full covariance matrices */
 } tangent_table;
 
@@ -86,9 +88,21 @@ ALWAYS_INLINE void score_skipping_lanes(const tangent_table *t, int64_t slot, do
         }
 }
 
+/* The same with verbs. */
+static void score_lanes_by_verbs(const tangent_table *t, int64_t slot, double *restrict score)
+{
+    const double *const parameters = t->parameters + slot * t->size;
+    int64_t m;
+
+    for (m = 0; m < MD_LANES; m++)
+        score[m] = t->constants[slot] + t->verbs->log_likelihood(t->view, parameters, t->tile + m * t->D);
+}
+
 ALWAYS_INLINE void score_slot(const tangent_table *t, int64_t slot, double *restrict score)
 {
-    if (is_full(t->family))
+    if (t->verbs)
+        score_lanes_by_verbs(t, slot, score);
+    else if (is_full(t->family))
         score_full_lanes(t, slot, score);
     else if (is_skipping(t->family))
         score_skipping_lanes(t, slot, score);
@@ -136,17 +150,20 @@ static void score_tile(const tangent_table *t, int64_t n, int64_t *slots, double
 int mapdpm_tangent_slots(const mapdpm_problem *p, int64_t n_slots, const double *constants, const double *parameters,
                          void *workspace, int64_t *slots, double *margins)
 {
-    const int64_t D = p ? p->n_features : 0;
+    const int64_t D = has_sizes(p) ? point_size(p) : 0;
     tangent_table t;
     int64_t i, m, d;
 
-    if (p == NULL || D < 1 || p->n_points < 0 || (p->n_points > 0 && p->data == NULL) || n_slots < 1 ||
-        constants == NULL || parameters == NULL || workspace == NULL || slots == NULL || margins == NULL)
+    if (D < 1 || p->n_points < 0 || (p->n_points > 0 && !has_points(p)) || n_slots < 1 ||
+        (p->verbs && p->verbs->log_likelihood == NULL) || constants == NULL || parameters == NULL ||
+        workspace == NULL || slots == NULL || margins == NULL)
         return MAPDPM_E_ARGUMENT;
     t.family = p->family;
     t.D = D;
     t.n_slots = n_slots;
-    t.size = is_skipping(p->family) ? 3 * D : sufficient_size(p->family, D);
+    t.verbs = p->verbs;
+    t.view = p->view;
+    t.size = p->verbs ? p->view->n_parameters : is_skipping(p->family) ? 3 * D : sufficient_size(p);
     t.constants = constants;
     t.parameters = parameters;
     t.tile = (double *)(void *)((unsigned char *)workspace + (ALIGNMENT - (uintptr_t)workspace % ALIGNMENT) % ALIGNMENT);
@@ -155,7 +172,14 @@ int mapdpm_tangent_slots(const mapdpm_problem *p, int64_t n_slots, const double 
     for (i = 0; i < p->n_points; i += MD_LANES) {
         const int64_t n = i + MD_LANES < p->n_points ? MD_LANES : p->n_points - i;
 
-        for (m = 0; m < n; m++)
+        for (m = 0; m < n && p->verbs; m++) {
+            double *const room = t.tile + m * D;
+            const double *const x = point_of(p, i + m, room);
+
+            if (x != room)
+                memcpy(room, x, sizeof *x * (size_t)D);
+        }
+        for (m = 0; m < n && !p->verbs; m++)
             for (d = 0; d < D; d++)
                 t.tile[d * MD_LANES + m] = p->data[(i + m) * D + d];
         score_tile(&t, n, slots + i, margins + i);
@@ -171,7 +195,7 @@ static int has_leave_one_out(score_table *table, int64_t i, int64_t slot)
 
     if (table->clusters->counts[slot] == 1)
         return 1;
-    if (!table->problem->weights)
+    if (!table->problem->weights && !table->likelihood.verbs)
         return leave_one_out_in_closed_form(table, slot, table->x, &score);
     memcpy(table->scratch_statistics, statistics_of(table, slot), (size_t)table->statistics_size * sizeof(double));
     return statistics_remove(&table->likelihood, table->scratch_statistics, table->x, weight(table->problem, i));
@@ -223,13 +247,17 @@ int mapdpm_join_rows(const mapdpm_problem *problem, const mapdpm_clusters *z, vo
 
     if (!is_batch_call(problem, z) || workspace == NULL || n_parts < 0 || parts == NULL)
         return MAPDPM_E_ARGUMENT;
-    f = likelihood_of(problem->family, problem->n_features, problem->parameters, (double *)workspace);
-    size = statistics_size(f.kind, f.D);
-    n = sufficient_size(f.kind, f.D);
+    f = likelihood_of(problem, (double *)workspace);
+    size = f.size;
+    n = f.n_sufficient;
     for (k = 0; k < z->capacity; k++) {
         statistics_clear(&f, z->rows + k * size);
-        for (j = 0; j < n_parts; j++)
-            statistics_merge(&f, z->rows + k * size, parts + (j * z->capacity + k) * n);
+        for (j = 0; j < n_parts; j++) {
+            const double *const part = parts + (j * z->capacity + k) * n;
+
+            if (part[0] > 0.0)
+                statistics_merge(&f, z->rows + k * size, part);
+        }
         statistics_prepare(&f, z->rows + k * size);
     }
     return MAPDPM_OK;

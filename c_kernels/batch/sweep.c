@@ -4,16 +4,16 @@
  */
 #include "scores/mapdpm_scores.h"
 
-int64_t mapdpm_row_size(int32_t family, int64_t n_features)
+int64_t mapdpm_row_size(const mapdpm_problem *problem)
 {
-    return statistics_size(family, n_features);
+    return has_sizes(problem) ? statistics_size(problem) : 0;
 }
 
-size_t mapdpm_workspace_bytes(int32_t family, int64_t n_features, int64_t capacity)
+size_t mapdpm_workspace_bytes(const mapdpm_problem *problem, int64_t capacity)
 {
-    if (n_features < 1 || capacity < 1)
+    if (!has_sizes(problem) || capacity < 1)
         return 0;
-    return ALIGNMENT + table_bytes(family, n_features, capacity);
+    return ALIGNMENT + table_bytes(problem, capacity);
 }
 
 /* Score lane q of the batch as far as its bounds leave the result open, and put it where it belongs. Returns the slot
@@ -260,14 +260,13 @@ CLONES
 static void add_points(const mapdpm_problem *problem, const mapdpm_clusters *z, const likelihood *f, int64_t only,
                        double *room)
 {
-    const int64_t size = statistics_size(f->kind, f->D);
+    const int64_t size = f->size;
     int64_t i;
 
     for (i = 0; i < problem->n_points; i++) {
         if (z->labels[i] < 0 || (only >= 0 && z->labels[i] != only))
             continue;
-        statistics_add(f, z->rows + z->labels[i] * size, as_double(problem->data + i * f->D, room, f->D),
-                       weight(problem, i));
+        statistics_add(f, z->rows + z->labels[i] * size, point_of(problem, i, room), weight(problem, i));
     }
 }
 
@@ -308,8 +307,8 @@ int mapdpm_statistics(const mapdpm_problem *problem, const mapdpm_clusters *z, v
 
     if (!is_batch_call(problem, z) || x == NULL || !are_labels_in_range(problem, z, -1))
         return MAPDPM_E_ARGUMENT;
-    f = likelihood_of(problem->family, problem->n_features, problem->parameters, x + problem->n_features);
-    size = statistics_size(f.kind, f.D);
+    f = likelihood_of(problem, x + point_size(problem));
+    size = f.size;
     for (k = 0; k < z->capacity; k++) {
         z->counts[k] = 0;
         statistics_clear(&f, z->rows + k * size);
@@ -347,8 +346,8 @@ int mapdpm_log_marginals(const mapdpm_problem *problem, const mapdpm_clusters *z
 
     if (!is_batch_call(problem, z) || workspace == NULL || log_marginals == NULL)
         return MAPDPM_E_ARGUMENT;
-    f = likelihood_of(problem->family, problem->n_features, problem->parameters, (double *)workspace);
-    size = statistics_size(f.kind, f.D);
+    f = likelihood_of(problem, (double *)workspace);
+    size = f.size;
     for (k = 0; k < z->capacity; k++)
         log_marginals[k] = z->counts[k] > 0 ? statistics_log_marginal(&f, z->rows + k * size) : 0.0;
     return MAPDPM_OK;

@@ -32,7 +32,7 @@ typedef struct spot {
 static double evidence_at(const search *s, const double *logs)
 {
     const mapdpm_clusters *const z = s->clusters;
-    const int64_t D = s->problem->n_features, size = statistics_size(s->problem->family, D);
+    const int64_t D = s->problem->n_features, size = statistics_size(s->problem);
     double factors[MOST_LOGS];
     int64_t i, k, used = 0;
     likelihood f;
@@ -241,7 +241,7 @@ int mapdpm_largest_evidence(const mapdpm_problem *problem, const mapdpm_clusters
     search s;
     int64_t j;
 
-    if (!is_batch_call(problem, clusters) || workspace == NULL || logs == NULL || gain == NULL ||
+    if (!is_batch_call(problem, clusters) || workspace == NULL || logs == NULL || gain == NULL || problem->verbs ||
         is_full(problem->family) || problem->family == MAPDPM_SQUARED_DISTANCE)
         return MAPDPM_E_ARGUMENT;
     s.problem = problem;

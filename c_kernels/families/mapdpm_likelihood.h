@@ -32,6 +32,10 @@ enum { ACCUMULATORS = 4 };
 typedef struct likelihood {
     int32_t kind;
     int64_t D;
+    const mapdpm_verbs *verbs; /* NULL for the families of this room */
+    const mapdpm_family_view *view;
+    int64_t size;         /* of the row of a cluster */
+    int64_t n_sufficient; /* of its first numbers, the statistics */
     const double *m0;
     const double *noise_scale;
     const double *prior_variance;
@@ -59,6 +63,8 @@ static inline likelihood family_of(int32_t kind, int64_t D, const double *parame
     f.kind = kind;
     f.D = D;
     f.m0 = parameters;
+    if (parameters == NULL)
+        return f;
     if (plain_family(kind) == MAPDPM_NORMAL_GAMMA) {
         f.c0 = parameters[D];
         f.a0 = parameters[D + 1];
@@ -75,6 +81,17 @@ static inline likelihood family_of(int32_t kind, int64_t D, const double *parame
         f.noise_scale = parameters + 2 * D;
     }
     return f;
+}
+
+/* Whether the verbs, and those of all factors, know points of any weight. */
+static inline int takes_weights(const mapdpm_verbs *verbs, const mapdpm_family_view *view)
+{
+    int64_t k;
+
+    for (k = 0; k < view->n_factors; k++)
+        if (!takes_weights(view->factors[k].verbs, &view->factors[k].view))
+            return 0;
+    return verbs->log_predictive_weighted != NULL;
 }
 
 static inline double stirling_tail(double x)

@@ -61,15 +61,18 @@ static inline int has_family(const mapdpm_problem *p)
 {
     const int32_t last = p && is_skipping(p->family) ? MAPDPM_NORMAL_KNOWN_VARIANCE : MAPDPM_NORMAL_INVERSE_WISHART;
 
-    return p != NULL && p->n_features >= 1 && plain_family(p->family) >= MAPDPM_NORMAL_GAMMA &&
-           plain_family(p->family) <= last && p->parameters != NULL;
+    if (p == NULL || p->n_features < 1)
+        return 0;
+    if (p->verbs != NULL)
+        return p->family == 0 && p->view != NULL && (p->weights == NULL || takes_weights(p->verbs, p->view));
+    return plain_family(p->family) >= MAPDPM_NORMAL_GAMMA && plain_family(p->family) <= last && p->parameters != NULL;
 }
 
 /* Whether all required arguments are there and in range. */
 static inline int is_batch_call(const mapdpm_problem *p, const mapdpm_clusters *z)
 {
     return has_family(p) && z != NULL && p->n_points >= 0 && z->capacity >= 1 && z->counts != NULL &&
-           z->rows != NULL && (p->n_points == 0 || p->data != NULL);
+           z->rows != NULL && (p->n_points == 0 || has_points(p));
 }
 
 /* Whether the groups can be read and edited. */

@@ -42,6 +42,8 @@ ALWAYS_INLINE int set_column(score_table *table, int64_t column, double *statist
     const double *const constants = statistics_constants(&table->likelihood, statistics);
     const double *const inverse = diagonal_scale(statistics, D);
 
+    if (table->likelihood.verbs)
+        return 1;
     if (table->is_full)
         triangle_invert_diagonal(full_factor(statistics, table->likelihood.D),
                                  table->inverse + column * table->likelihood.D, table->likelihood.D);
@@ -97,8 +99,8 @@ ALWAYS_INLINE void set_leave_one_out(score_table *table, int64_t slot)
     double share = 0.0, constant, exponent = 1.0;
     int64_t d;
 
-    if (table->clusters->counts[slot] < 2 || table->problem->weights) {
-        forget_leave_one_out(table, column); /* a point that is alone is scored in full */
+    if (table->clusters->counts[slot] < 2 || table->problem->weights || f->verbs) {
+        forget_leave_one_out(table, column); /* a point that is alone is scored in full, and verbs have no such form */
         return;
     }
     if (is_skipping(f->kind)) {
@@ -305,7 +307,7 @@ void fill_columns(score_table *table)
     find_free_slot(table);
     set_n_used(table, used);
     table->has_bounds = 0;
-    if (!p->weights && !is_skipping(p->family) && (HAS_VECTORS || !table->is_full))
+    if (!p->weights && !p->verbs && !is_skipping(p->family) && (HAS_VECTORS || !table->is_full))
         set_units(table);
 }
 

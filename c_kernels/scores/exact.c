@@ -27,6 +27,8 @@ void load_exact_rows(const score_table *t)
     const int64_t D = t->n_wide, wide = padded(D);
     int64_t k;
 
+    if (D == 0)
+        return;
     memset(t->exact_points, 0, (size_t)(MD_POINTS * wide) * sizeof(double));
     for (k = 0; k < t->n_columns; k++)
         if (is_column_used(t, k)) {
@@ -42,7 +44,7 @@ void load_exact_points(const score_table *t)
 {
     int64_t q;
 
-    for (q = 0; q < t->n_batch; q++)
+    for (q = 0; q < t->n_batch && t->n_wide > 0; q++)
         to_double(point(t, point_of_lane(t, q)), t->exact_points + q * padded(t->n_wide), t->n_wide);
 }
 

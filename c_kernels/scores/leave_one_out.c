@@ -1,5 +1,6 @@
 /* The score of a point with its own cluster is leave-one-out, as if the point were not in it: in closed form from the
- * full statistics or, where that cancels, from statistics made without the point.
+ * full statistics or, where that cancels, from statistics made without the point. Verbs have no such form: the point is
+ * taken out of a copy.
  */
 #include "scores/mapdpm_scores.h"
 
@@ -14,7 +15,7 @@ double *statistics_without(score_table *table, int64_t slot, int64_t i)
     statistics_clear(&table->likelihood, statistics);
     if (table->clusters->base != NULL)
         memcpy(statistics, table->clusters->base + slot * table->statistics_size,
-               (size_t)sufficient_size(table->likelihood.kind, table->likelihood.D) * sizeof *statistics);
+               (size_t)table->likelihood.n_sufficient * sizeof *statistics);
     for (first = 0; first < N; first += 8) {
         const int64_t last = first + 8 < N ? first + 8 : N;
         int64_t there = last < first + 8;
@@ -22,11 +23,21 @@ double *statistics_without(score_table *table, int64_t slot, int64_t i)
         for (j = 0; j < 8 && last == first + 8; j++)
             there |= labels[first + j] == slot;
         for (j = first; j < last && there; j++)
-            if (labels[j] == slot && j != i) {
-                to_double(point(table, j), table->scratch, table->likelihood.D);
-                statistics_add(&table->likelihood, statistics, table->scratch, weight(table->problem, j));
-            }
+            if (labels[j] == slot && j != i)
+                statistics_add(&table->likelihood, statistics, point_of(table->problem, j, table->scratch),
+                               weight(table->problem, j));
     }
+    statistics_prepare(&table->likelihood, statistics);
+    return statistics;
+}
+
+double *statistics_left(score_table *table, int64_t slot, int64_t i)
+{
+    double *const statistics = table->scratch_statistics;
+
+    memcpy(statistics, statistics_of(table, slot), (size_t)table->statistics_size * sizeof *statistics);
+    if (!statistics_remove(&table->likelihood, statistics, table->x, weight(table->problem, i)))
+        return statistics_without(table, slot, i);
     statistics_prepare(&table->likelihood, statistics);
     return statistics;
 }
@@ -165,10 +176,11 @@ int leave_one_out_in_closed_form(const score_table *table, int64_t slot, const d
 CLONES
 double score_leave_one_out(score_table *table, int64_t slot, int64_t i)
 {
-    double score;
+    double score, *statistics;
 
-    if (in_closed_form(table, slot, table->x, &score))
+    if (!table->likelihood.verbs && in_closed_form(table, slot, table->x, &score))
         return score;
-    return log_weight_of(table, slot, statistics_of(table, slot)[0] - 1.0, 1) +
-           statistics_log_predictive(&table->likelihood, statistics_without(table, slot, i), table->x);
+    score = log_weight_of(table, slot, statistics_of(table, slot)[0] - 1.0, 1);
+    statistics = table->likelihood.verbs ? statistics_left(table, slot, i) : statistics_without(table, slot, i);
+    return score + statistics_log_predictive(&table->likelihood, statistics, table->x);
 }

@@ -11,16 +11,7 @@
 
 #include "families/mapdpm_priors.h"
 
-/* The dynamic linker chooses among clones of a function. The sanitizers start too late for that. MAPDPM_ONE_CLONE names
- * one, for tests and measurements. */
-#if defined(MAPDPM_ONE_CLONE)
-#define CLONES __attribute__((target(MAPDPM_ONE_CLONE)))
-#elif defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) &&                     \
-    !defined(MAPDPM_NO_CLONES)
-#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "arch=x86-64-v2", "default")))
-#else
-#define CLONES
-#endif
+#define CLONES MAPDPM_CLONES
 
 /* Whether the compiler has vectors as GCC and Clang do. MAPDPM_NO_VECTORS turns them off, to test what other compilers
  * do. */
@@ -100,7 +91,7 @@ typedef struct score_table {
     int64_t free_slot;           /* the lowest free one, or -1 */
     int64_t statistics_size;
     int is_full;     /* 1: clusters have full covariance matrices; then is_product too */
-    int64_t n_wide;  /* features that have lanes; none of full matrices, and none with missing values */
+    int64_t n_wide;  /* features that have lanes; none of full matrices, with missing values or with verbs */
     int is_start;    /* 1: points join clusters, and none is in one already */
     int is_product;  /* 1: a score is the log of a product over features; 0: a sum */
     int has_bounds;  /* 1: bounds of scores are computed for a batch of points (bounds.c) */
@@ -126,10 +117,10 @@ typedef struct score_table {
     double *group_scores;       /* [stride][MD_SCORED] */
     double *loo_scale;          /* [capacity][n_wide] */
     int64_t *candidates;        /* [stride] columns that may have the best score */
-    double *point_copy;         /* [D] a point in double */
-    double *scratch;            /* [D] */
+    double *point_copy;         /* [point_size] a point in double */
+    double *scratch;            /* [point_size] */
     double *scratch_statistics; /* [statistics_size] */
-    const double *x;            /* [D] the current point */
+    const double *x;            /* the current point */
     double *likelihood_room;    /* [likelihood_doubles] */
     size_terms *size_cache;     /* [SIZE_CACHE] */
 
@@ -158,12 +149,13 @@ typedef struct score_table {
 static inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /* Features that have a column each. */
-static inline int64_t features_with_columns(int32_t family, int64_t D)
+static inline int64_t features_with_columns(const mapdpm_problem *p)
 {
-    return is_full(family) || is_skipping(family) ? 0 : D;
+    return p->verbs || is_full(p->family) || is_skipping(p->family) ? 0 : p->n_features;
 }
 
-static const mapdpm_real *point(const score_table *table, int64_t i)
+/* Point i of a problem with dense points. */
+static inline const mapdpm_real *point(const score_table *table, int64_t i)
 {
     return table->problem->data + i * table->likelihood.D;
 }
@@ -179,27 +171,10 @@ static inline double *statistics_of(const score_table *table, int64_t slot)
     return table->clusters->rows + slot * table->statistics_size;
 }
 
-static inline void to_double(const mapdpm_real *from, double *to, int64_t D)
-{
-    int64_t d;
-
-    for (d = 0; d < D; d++)
-        to[d] = from[d];
-}
-
-/* A point in double: itself, or a copy in `room`. */
-static inline const double *as_double(const mapdpm_real *point, double *room, int64_t D)
-{
-    if (sizeof(mapdpm_real) == sizeof(double))
-        return (const double *)(const void *)point;
-    to_double(point, room, D);
-    return room;
-}
-
 /* Make point i the current point. */
 static inline void load_point(score_table *table, int64_t i)
 {
-    table->x = as_double(point(table, i), table->point_copy, table->likelihood.D);
+    table->x = point_of(table->problem, i, table->point_copy);
 }
 
 static inline double *statistics_of_column(const score_table *table, int64_t column)

@@ -9,7 +9,7 @@
 /* ---- table.c ----------------------------------------------------------------------------------------------------- */
 
 /* The bytes of a workspace, but for its alignment. */
-size_t table_bytes(int32_t family, int64_t D, int64_t capacity);
+size_t table_bytes(const mapdpm_problem *p, int64_t capacity);
 
 int set_up_table(score_table *table, const mapdpm_problem *p, const mapdpm_clusters *z, void *workspace);
 
@@ -79,6 +79,9 @@ uint32_t bound_batch_after_move(score_table *table, int64_t q, int64_t from, int
 
 /* The statistics of a slot without point i, from its members. */
 double *statistics_without(score_table *table, int64_t slot, int64_t i);
+
+/* The same, by a removal where that does not destroy them. Point i is the current point. */
+double *statistics_left(score_table *table, int64_t slot, int64_t i);
 
 /* The leave-one-out score of a point with its own slot, which holds other points too, from the full statistics. It
  * returns 0 if they cannot give it. */

@@ -36,6 +36,8 @@ ALWAYS_INLINE double score_column(const score_table *table, int64_t column, cons
     const double exponent = table->exponent[column], weight = table->log_weight[column];
     double tail;
 
+    if (table->likelihood.verbs)
+        return weight + statistics_log_predictive(&table->likelihood, statistics, x);
     if (is_skipping(table->likelihood.kind))
         return weight + skipping_log_predictive(&table->likelihood, statistics, x);
     if (table->is_full)
@@ -109,14 +111,8 @@ static int score_weighted(score_table *table, int64_t i, int64_t slot)
         table->scores[k + 1] = -INFINITY;
         if (table->clusters->counts[k] == 0 || (alone && k == slot))
             continue;
-        if (k == slot) {
-            memcpy(table->scratch_statistics, statistics, (size_t)table->statistics_size * sizeof *statistics);
-            statistics = table->scratch_statistics;
-            if (statistics_remove(&table->likelihood, statistics, table->x, w))
-                statistics_prepare(&table->likelihood, statistics);
-            else
-                statistics = statistics_without(table, slot, i);
-        }
+        if (k == slot)
+            statistics = statistics_left(table, slot, i);
         table->scores[k + 1] = log_existing(p, statistics[0], w) +
                                statistics_log_predictive_weighted(&table->likelihood, statistics, table->x, w);
     }

@@ -11,9 +11,9 @@ static void *take(unsigned char *workspace, size_t *used, int64_t n, size_t byte
 }
 
 /* Divide a workspace among the arrays of a table, and return how many bytes they take. NULL only measures. */
-static size_t lay_out(score_table *t, int32_t family, int64_t D, int64_t capacity, unsigned char *workspace)
+static size_t lay_out(score_table *t, const mapdpm_problem *p, int64_t capacity, unsigned char *workspace)
 {
-    const int64_t wide = t->n_wide = features_with_columns(family, D), of_full = is_full(family) ? 1 : 0;
+    const int64_t D = p->n_features, wide = t->n_wide = features_with_columns(p), of_full = is_full(p->family) ? 1 : 0;
     const int64_t stride = t->stride = round_up(capacity + 1, COLUMNS_PER_LINE);
     const size_t number = sizeof(double);
     size_t used = 0;
@@ -52,19 +52,19 @@ static size_t lay_out(score_table *t, int32_t family, int64_t D, int64_t capacit
     t->group_scores = (double *)take(workspace, &used, stride * MD_SCORED, number);
     t->loo_scale = (double *)take(workspace, &used, capacity * wide, number);
     t->candidates = (int64_t *)take(workspace, &used, stride, sizeof(int64_t));
-    t->point_copy = (double *)take(workspace, &used, D, number);
-    t->scratch = (double *)take(workspace, &used, D, number);
-    t->scratch_statistics = (double *)take(workspace, &used, statistics_size(family, D), number);
+    t->point_copy = (double *)take(workspace, &used, point_size(p), number);
+    t->scratch = (double *)take(workspace, &used, point_size(p), number);
+    t->scratch_statistics = (double *)take(workspace, &used, statistics_size(p), number);
     t->size_cache = (size_terms *)take(workspace, &used, SIZE_CACHE, sizeof(size_terms));
-    t->likelihood_room = (double *)take(workspace, &used, likelihood_doubles(family, D), number);
+    t->likelihood_room = (double *)take(workspace, &used, likelihood_doubles(p), number);
     return used;
 }
 
-size_t table_bytes(int32_t family, int64_t D, int64_t capacity)
+size_t table_bytes(const mapdpm_problem *p, int64_t capacity)
 {
     score_table table;
 
-    return lay_out(&table, family, D, capacity, NULL);
+    return lay_out(&table, p, capacity, NULL);
 }
 
 int set_up_sharing_table(score_table *table, const mapdpm_problem *p, const mapdpm_clusters *z,
@@ -83,10 +83,10 @@ int set_up_sharing_table(score_table *table, const mapdpm_problem *p, const mapd
     table->is_full = is_full(p->family);
     table->is_product = table->is_full || p->family == MAPDPM_NORMAL_GAMMA;
     table->has_units = table->in_double = table->is_start = 0;
-    table->statistics_size = statistics_size(p->family, p->n_features);
-    (void)lay_out(table, p->family, p->n_features, z->capacity,
+    table->statistics_size = statistics_size(p);
+    (void)lay_out(table, p, z->capacity,
                   (unsigned char *)workspace + (ALIGNMENT - (uintptr_t)workspace % ALIGNMENT) % ALIGNMENT);
-    table->likelihood = likelihood_of(p->family, p->n_features, p->parameters, table->likelihood_room);
+    table->likelihood = likelihood_of(p, table->likelihood_room);
     fill_columns(table);
     return MAPDPM_OK;
 }

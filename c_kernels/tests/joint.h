@@ -12,8 +12,8 @@
 
 static double joint_of(const mapdpm_problem *p, const mapdpm_clusters *z)
 {
-    const int64_t size = mapdpm_row_size(p->family, p->n_features);
-    void *const workspace = malloc(mapdpm_workspace_bytes(p->family, p->n_features, z->capacity));
+    const int64_t size = mapdpm_row_size(p);
+    void *const workspace = malloc(mapdpm_workspace_bytes(p, z->capacity));
     double *const marginals = (double *)malloc((size_t)z->capacity * sizeof(double)), joint = 0.0;
     int64_t k, used = 0;
 

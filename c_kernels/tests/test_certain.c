@@ -211,7 +211,7 @@ static void check_digits(const mapdpm_problem *p, const double *scores, double w
 /* Each point of a cluster counts a hundred thousand times. The logarithm of a tail is then multiplied by millions. */
 static void check_digits_of_large_clusters(const mapdpm_problem *p, double *scores, void *workspace)
 {
-    const int64_t size = mapdpm_row_size(p->family, p->n_features);
+    const int64_t size = mapdpm_row_size(p);
     double *const kept = (double *)malloc(sizeof(double) * CAPACITY * (size_t)size);
     int64_t k, d;
     score_table t;
@@ -268,12 +268,12 @@ static void check_scores(const mapdpm_problem *p, void *workspace)
 /* Returns the number of certain points. */
 static int64_t check_bounds(const mapdpm_problem *p)
 {
-    const size_t bytes = mapdpm_workspace_bytes(p->family, p->n_features, CAPACITY);
+    const size_t bytes = mapdpm_workspace_bytes(p, CAPACITY);
     void *const workspace = malloc(bytes);
     int64_t found = 0, i, in_double;
     score_table table;
 
-    clusters.rows = (double *)malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(p->family, p->n_features));
+    clusters.rows = (double *)malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(p));
     CHECK(mapdpm_statistics(p, &clusters, workspace) == MAPDPM_OK);
     check_scores(p, workspace);
     for (in_double = 1; in_double >= 0; in_double--) {
@@ -296,8 +296,9 @@ static int64_t check_bounds(const mapdpm_problem *p)
 static void check_new_units(void)
 {
     static const shape plain = {6, 1, 0, 0, 0, 0};
-    mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, 3, data, NULL, parameters, 1.0, 0.0, 0.0};
-    void *const workspace = malloc(mapdpm_workspace_bytes(p.family, 3, CAPACITY));
+    mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = 3, .data = data,
+                        .parameters = parameters, .alpha = 1.0};
+    void *const workspace = malloc(mapdpm_workspace_bytes(&p, CAPACITY));
     score_table table;
     uint32_t certain;
     double unit;
@@ -305,7 +306,7 @@ static void check_new_units(void)
 
     draw(3, &plain);
     set_parameters(p.family, 3, &plain);
-    clusters.rows = (double *)malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(p.family, 3));
+    clusters.rows = (double *)malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(&p));
     for (q = 0; q < 3; q++)
         data[5 * 3 + q] = (mapdpm_real)1e6;
     labels[5] = -1;
@@ -338,7 +339,8 @@ int main(void)
         for (j = 0; j < sizeof widths / sizeof *widths; j++)
             for (family = MAPDPM_NORMAL_GAMMA; family <= MAPDPM_NORMAL_INVERSE_WISHART; family++)
                 for (with = 0; with < 2; with++) {
-                    mapdpm_problem p = {family, N, widths[j], data, NULL, parameters, 1.0, 0.0, 0.0};
+                    mapdpm_problem p = {.family = family, .n_points = N, .n_features = widths[j], .data = data,
+                                        .parameters = parameters, .alpha = 1.0};
                     int64_t found;
 
                     if (SANITIZED && ((size_t)family + i + j + 2 * (size_t)with) % 4 != 0)

@@ -1,6 +1,7 @@
 /* Points in groups: one group is the process without groups to the last bit; the table and the weights stay those of
  * the labels; sweeps and moves of cells raise the joint for held weights; wrong arguments are refused. */
 #include "weighted.h"
+#include "sizes.h"
 
 enum { GROUPS = 6, TABLE = GROUPS * CAPACITY };
 
@@ -246,10 +247,10 @@ static void a_birth_is_for_its_path(void)
 static void cells_gain_what_they_say(int32_t family, uint64_t *state)
 {
     const mapdpm_problem problem = problem_of(family);
-    const int64_t size = mapdpm_row_size(family, D);
+    const int64_t size = mapdpm_row_size(OF(family, D));
     partition p, cells;
     int64_t names[GROUPS], to[GROUPS], i, j, slot, round, moves = 0;
-    unsigned char *const space = malloc(mapdpm_move_cells_bytes(family, D, GROUPS));
+    unsigned char *const space = malloc(mapdpm_move_cells_bytes(OF(family, D), GROUPS));
     double rows[GROUPS * ROW];
 
     for (round = 0; round < 10; round++) {
@@ -330,7 +331,7 @@ static void wrong_arguments_are_refused(void)
     CHECK(MOVE(-1, 1) == MAPDPM_E_ARGUMENT && MOVE(CAPACITY, 1) == MAPDPM_E_ARGUMENT &&
           MOVE(0, 0) == MAPDPM_E_ARGUMENT);
     CHECK_WITH(name, GROUPS, MOVE(0, 1) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_move_cells_bytes(1, 0, 1) == 0 && mapdpm_move_cells_bytes(1, 1, 0) == 0);
+    CHECK(mapdpm_move_cells_bytes(OF(1, 0), 1) == 0 && mapdpm_move_cells_bytes(OF(1, 1), 0) == 0);
 }
 
 int main(void)
@@ -338,7 +339,7 @@ int main(void)
     uint64_t state = 88172645463325252;
     int round;
 
-    workspace = malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, CAPACITY));
+    workspace = malloc(mapdpm_workspace_bytes(OF(MAPDPM_NORMAL_GAMMA, D), CAPACITY));
     for (round = 0; round < 3; round++) {
         fill(&state);
         one_group_is_no_group(MAPDPM_NORMAL_GAMMA, &state);

@@ -1,5 +1,6 @@
 /* The search for two halves, against the log joint of whole partitions and against every cut along a feature. */
 #include "joint.h"
+#include "sizes.h"
 #include "families/mapdpm_priors.h"
 
 enum { N = 40, D = 3, ATOMS = 64, STARTS = 5, DRAWS = N + 2 + N + 6 + 3 };
@@ -21,7 +22,7 @@ static const int64_t all_starts[STARTS] = {MAPDPM_WIDEST, MAPDPM_FARTHEST_PAIR, 
 
 static mapdpm_halves search(void)
 {
-    const mapdpm_halves h = {STARTS, all_starts, direction, DRAWS, draws, ATOMS, 10, 0, tried};
+    const mapdpm_halves h = {STARTS, all_starts, D, NULL, direction, DRAWS, draws, ATOMS, 10, 0, tried};
 
     return h;
 }
@@ -57,7 +58,8 @@ static void draw_all(void)
 /* The halves are a mode of single moves, their joint is the one reported, and no cut along a feature is better. */
 static void test_family(int32_t family, const double *parameters, double discount, double penalty)
 {
-    const mapdpm_problem p = {family, N, D, data, NULL, parameters, 1.0, discount, penalty};
+    const mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data,
+                              .parameters = parameters, .alpha = 1.0, .discount = discount, .penalty = penalty};
     mapdpm_halves h = search();
     double joints[2], joint, again;
     int64_t i, d, j, copy[N], n_tried;
@@ -87,7 +89,8 @@ static void test_family(int32_t family, const double *parameters, double discoun
 
 static void test_arguments(void)
 {
-    const mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, D, data, NULL, gamma_parameters, 1.0, 0.0, 0.0};
+    const mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data,
+                              .parameters = gamma_parameters, .alpha = 1.0};
     mapdpm_halves h = search();
     double joint[2];
 
@@ -103,8 +106,8 @@ static void test_arguments(void)
     WRONG(h.direction, NULL);
     WRONG(draws[DRAWS - 1], D); /* no feature */
     WRONG(draws[N + 1], draws[N]); /* one point is no pair */
-    CHECK(mapdpm_halves_bytes(MAPDPM_NORMAL_GAMMA, D, 1, ATOMS) == 0);
-    CHECK(mapdpm_halves_bytes(MAPDPM_NORMAL_GAMMA, 0, N, ATOMS) == 0);
+    CHECK(mapdpm_halves_bytes(OF(MAPDPM_NORMAL_GAMMA, D), 1, D, ATOMS) == 0);
+    CHECK(mapdpm_halves_bytes(OF(MAPDPM_NORMAL_GAMMA, 0), N, 0, ATOMS) == 0);
 }
 
 int main(void)
@@ -114,10 +117,10 @@ int main(void)
     for (i = 0; i < N; i++)
         for (d = 0; d < D; d++)
             data[i * D + d] = (mapdpm_real)(4.0 * (double)(i % 2) + check_uniform(&seed));
-    z.rows = malloc(2 * sizeof *z.rows * (size_t)mapdpm_row_size(MAPDPM_NORMAL_INVERSE_WISHART, D) +
+    z.rows = malloc(2 * sizeof *z.rows * (size_t)mapdpm_row_size(OF(MAPDPM_NORMAL_INVERSE_WISHART, D)) +
                     16 * D * sizeof *z.rows);
-    workspace = malloc(mapdpm_halves_bytes(MAPDPM_NORMAL_INVERSE_WISHART, D, N, ATOMS) +
-                       mapdpm_halves_bytes(MAPDPM_SKIPPING + MAPDPM_NORMAL_GAMMA, D, N, ATOMS));
+    workspace = malloc(mapdpm_halves_bytes(OF(MAPDPM_NORMAL_INVERSE_WISHART, D), N, D, ATOMS) +
+                       mapdpm_halves_bytes(OF(MAPDPM_SKIPPING + MAPDPM_NORMAL_GAMMA, D), N, D, ATOMS));
     draw_all();
     test_arguments();
     test_family(MAPDPM_NORMAL_GAMMA, gamma_parameters, 0.0, 0.0);

@@ -1,5 +1,6 @@
 /* Merges against the log joint of whole partitions: they raise it, and no single merge is left that does. */
 #include "joint.h"
+#include "sizes.h"
 #include "families/mapdpm_priors.h"
 
 enum { N = 36, D = 2, CAPACITY = 9, USED = 8, SIZE = 1 + 9 * D, MOST = 64 };
@@ -47,7 +48,8 @@ static void check_no_gain(const mapdpm_problem *p)
 
 static void test_family(int32_t family, const double *parameters, double discount, double penalty, int64_t most)
 {
-    const mapdpm_problem p = {family, N, D, data, NULL, parameters, 1.5, discount, penalty};
+    const mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data,
+                              .parameters = parameters, .alpha = 1.5, .discount = discount, .penalty = penalty};
     int64_t i, k, used = 0, merged, total = 0;
     double before;
 
@@ -75,7 +77,8 @@ static void test_family(int32_t family, const double *parameters, double discoun
 
 static void test_arguments(void)
 {
-    const mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, D, data, NULL, gamma_parameters, 1.0, 0.0, 0.0};
+    const mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data,
+                              .parameters = gamma_parameters, .alpha = 1.0};
     const mapdpm_pairs none = {NULL, partners, losses};
     int64_t merged;
 
@@ -87,8 +90,8 @@ static void test_arguments(void)
     CHECK_REFUSED(mapdpm_merge(&p, z, space, &pairs, MOST, NULL));
     CHECK(mapdpm_merge(&p, z, space, &pairs, 0, &merged) == MAPDPM_OK && merged == 0);
     CHECK_WITH(labels[0], CAPACITY, mapdpm_merge(&p, z, space, &pairs, MOST, &merged) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_merge_bytes(MAPDPM_NORMAL_GAMMA, 0, CAPACITY) == 0);
-    CHECK(mapdpm_merge_bytes(MAPDPM_NORMAL_GAMMA, D, 0) == 0);
+    CHECK(mapdpm_merge_bytes(OF(MAPDPM_NORMAL_GAMMA, 0), CAPACITY) == 0);
+    CHECK(mapdpm_merge_bytes(OF(MAPDPM_NORMAL_GAMMA, D), 0) == 0);
 }
 
 int main(void)
@@ -98,8 +101,8 @@ int main(void)
     for (i = 0; i < N; i++)
         for (d = 0; d < D; d++)
             data[i * D + d] = (mapdpm_real)(9.0 * (double)(i % 2) + check_uniform(&seed));
-    space = malloc(mapdpm_merge_bytes(MAPDPM_NORMAL_INVERSE_WISHART, D, CAPACITY) +
-                   mapdpm_merge_bytes(MAPDPM_SKIPPING + MAPDPM_NORMAL_GAMMA, D, CAPACITY));
+    space = malloc(mapdpm_merge_bytes(OF(MAPDPM_NORMAL_INVERSE_WISHART, D), CAPACITY) +
+                   mapdpm_merge_bytes(OF(MAPDPM_SKIPPING + MAPDPM_NORMAL_GAMMA, D), CAPACITY));
     for (i = 1; i <= MOST; i *= MOST) {
         test_family(MAPDPM_NORMAL_GAMMA, gamma_parameters, 0.0, 0.0, i);
         test_family(MAPDPM_NORMAL_GAMMA, gamma_parameters, 0.3, 0.0, i);

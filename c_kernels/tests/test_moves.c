@@ -1,5 +1,6 @@
 /* Merges, segments and draws against the definition: the log joint of whole partitions. */
 #include "joint.h"
+#include "sizes.h"
 
 enum { N = 8, D = 3, CAPACITY = 8, WIDTH = N + 1 };
 
@@ -79,8 +80,8 @@ static void best_segments(const mapdpm_problem *p, int64_t width)
 {
     static double best[(N + 1) * WIDTH], enumerated[WIDTH];
     static int64_t came_from[(N + 1) * WIDTH];
-    double *const space = malloc(mapdpm_segments_bytes(p->family, D, N, width));
-    double *atoms = malloc(sizeof *atoms * (size_t)(N * mapdpm_row_size(p->family, D)));
+    double *const space = malloc(mapdpm_segments_bytes(p, N, width));
+    double *atoms = malloc(sizeof *atoms * (size_t)(N * mapdpm_row_size(p)));
     int64_t cut, i, k, r, j;
 
     for (k = 0; k < WIDTH; k++)
@@ -99,7 +100,7 @@ static void best_segments(const mapdpm_problem *p, int64_t width)
     for (i = 0; i < N; i++)
         labels[i] = i;
     (void)log_joint(p);
-    for (i = 0; i < N * mapdpm_row_size(p->family, D); i++)
+    for (i = 0; i < N * mapdpm_row_size(p); i++)
         atoms[i] = rows[i];
     CHECK_OK(mapdpm_segments(p, space, atoms, N, N, width, best, came_from));
     if (width == 1) {
@@ -120,7 +121,7 @@ static void best_segments(const mapdpm_problem *p, int64_t width)
     CHECK_OK(mapdpm_segments(p, space, atoms, 1, 1, 1, best, came_from));
     CHECK_REFUSED(mapdpm_segments(p, space, atoms, 0, 1, 1, best, came_from));
     CHECK_REFUSED(mapdpm_segments(p, NULL, atoms, N, N, 1, best, came_from));
-    CHECK(mapdpm_segments_bytes(p->family, D, 0, 1) == 0);
+    CHECK(mapdpm_segments_bytes(p, 0, 1) == 0);
     free(space);
     free(atoms);
 }
@@ -128,7 +129,7 @@ static void best_segments(const mapdpm_problem *p, int64_t width)
 /* The best cut of a reversed order, among all cuts. An array that is no order is refused. */
 static void best_two_clusters(const mapdpm_problem *p)
 {
-    double *const space = malloc(mapdpm_cut_bytes(p->family, D, N)), best = -INFINITY, shared, joint;
+    double *const space = malloc(mapdpm_cut_bytes(p, N)), best = -INFINITY, shared, joint;
     int64_t order[N], i, cut, where = 0, first;
 
     for (i = 0; i < N; i++)
@@ -151,7 +152,7 @@ static void best_two_clusters(const mapdpm_problem *p)
     CHECK_REFUSED(mapdpm_cut(p, NULL, order, N, &first, &joint));
     order[3] = N;
     CHECK_REFUSED(mapdpm_cut(p, space, order, N, &first, &joint));
-    CHECK(mapdpm_cut_bytes(p->family, D, 0) == 0);
+    CHECK(mapdpm_cut_bytes(p, 0) == 0);
     free(space);
 }
 
@@ -172,7 +173,7 @@ static void gibbs_draws(const mapdpm_problem *p)
 
         for (i = 0; i < N; i++)
             found += labels[i] == k;
-        CHECK(found == counts[k] && fabs(rows[k * mapdpm_row_size(p->family, D)] - (double)found) < 1e-12);
+        CHECK(found == counts[k] && fabs(rows[k * mapdpm_row_size(p)] - (double)found) < 1e-12);
         total += found;
     }
     CHECK(total == N);
@@ -199,10 +200,10 @@ int main(void)
     int64_t i, f;
     int discounted;
 
-    rows = malloc(sizeof *rows * CAPACITY * (size_t)(mapdpm_row_size(MAPDPM_NORMAL_INVERSE_WISHART, D) +
-                                                     mapdpm_row_size(MAPDPM_NORMAL_GAMMA + MAPDPM_SKIPPING, D)));
-    workspace = malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, CAPACITY) +
-                       mapdpm_workspace_bytes(MAPDPM_NORMAL_INVERSE_WISHART, D, CAPACITY));
+    rows = malloc(sizeof *rows * CAPACITY * (size_t)(mapdpm_row_size(OF(MAPDPM_NORMAL_INVERSE_WISHART, D)) +
+                                                     mapdpm_row_size(OF(MAPDPM_NORMAL_GAMMA + MAPDPM_SKIPPING, D))));
+    workspace = malloc(mapdpm_workspace_bytes(OF(MAPDPM_NORMAL_GAMMA, D), CAPACITY) +
+                       mapdpm_workspace_bytes(OF(MAPDPM_NORMAL_INVERSE_WISHART, D), CAPACITY));
     clusters.rows = rows;
     for (i = 0; i < N * D; i++)
         data[i] = data_with_holes[i] = (mapdpm_real)(2.0 * check_uniform(&seed));
@@ -210,7 +211,8 @@ int main(void)
         data_with_holes[i] = (mapdpm_real)NAN;
     for (f = 0; f < 6; f++)
         for (discounted = 0; discounted < 2; discounted++) {
-            mapdpm_problem p = {families[f], N, D, f < 4 ? data : data_with_holes, NULL, parameters[f], 0.7, 0.0, 0.0};
+            mapdpm_problem p = {.family = families[f], .n_points = N, .n_features = D,
+                                .data = f < 4 ? data : data_with_holes, .parameters = parameters[f], .alpha = 0.7};
 
             p.discount = discounted && f != 2 ? 0.4 : 0.0;
             p.penalty = f == 2 ? 1.5 : 0.0;

@@ -36,7 +36,8 @@ static mapdpm_part take_out(int by_order)
 static void test_family(int32_t family, const double *parameters, double discount, double penalty, const double *w,
                         int by_order)
 {
-    const mapdpm_problem p = {family, N, D, data, w, parameters, 1.5, discount, penalty};
+    const mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data, .weights = w,
+                              .parameters = parameters, .alpha = 1.5, .discount = discount, .penalty = penalty};
     mapdpm_part part;
     double joints[2], before, copy[CAPACITY * SIZE];
     int64_t i;
@@ -59,7 +60,8 @@ static void test_family(int32_t family, const double *parameters, double discoun
 
 static void test_arguments(void)
 {
-    const mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, D, data, NULL, gamma_parameters, 1.0, 0.0, 0.0};
+    const mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data,
+                              .parameters = gamma_parameters, .alpha = 1.0};
     mapdpm_part part;
     double joints[2];
 
@@ -83,8 +85,10 @@ static void test_arguments(void)
 
 int main(void)
 {
-    const mapdpm_problem wide = {MAPDPM_NORMAL_GAMMA, N, D, data, weights, gamma_parameters, 1, 0, 0};
-    const mapdpm_problem skipping = {MAPDPM_SKIPPING + wide.family, N, D, data, weights, gamma_parameters, 1, 0, 0};
+    const mapdpm_problem wide = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data,
+                                 .weights = weights, .parameters = gamma_parameters, .alpha = 1};
+    const mapdpm_problem skipping = {.family = MAPDPM_SKIPPING + wide.family, .n_points = N, .n_features = D,
+                                     .data = data, .weights = weights, .parameters = gamma_parameters, .alpha = 1};
     const mapdpm_part part = {N, points, 0, order, 5};
     int64_t i, d;
 

@@ -1,5 +1,6 @@
 /* Passes over a chunk of the points, against slow computations and against the sweep over all points. */
 #include "families/mapdpm_priors.h"
+#include "sizes.h"
 
 #include <float.h>
 
@@ -136,8 +137,8 @@ static void tangents_are_those_of_slow_sums(int64_t n, int64_t n_slots)
     double constants[MD_SLOTS], parameters[MD_SLOTS * PARAMETERS], margins[MOST_POINTS + 1];
     int64_t slots[MOST_POINTS + 1], i, ties = 0;
     /* as badly aligned as a workspace may be, and no byte too long */
-    double *const space = (double *)malloc(sizeof *space + mapdpm_tangent_bytes(D));
-    const mapdpm_problem p = {0, n, D, n > 0 ? x : NULL, NULL, NULL, 0.0, 0.0, 0.0};
+    double *const space = (double *)malloc(sizeof *space + mapdpm_tangent_bytes(OF(0, D)));
+    const mapdpm_problem p = {.n_points = n, .n_features = D, .data = n > 0 ? x : NULL};
 
     draw_tangents(constants, parameters);
     for (i = 0; i < n * D; i++)
@@ -155,7 +156,7 @@ static void tangents_are_those_of_slow_sums(int64_t n, int64_t n_slots)
 static void no_slot_without_weight(void)
 {
     const double constants[2] = {-INFINITY, -5.0}, parameters[2 * PARAMETERS] = {0.0};
-    const mapdpm_problem p = {0, 1, D, data, NULL, NULL, 0.0, 0.0, 0.0};
+    const mapdpm_problem p = {.n_points = 1, .n_features = D, .data = data};
     double margin;
     int64_t slot;
 
@@ -423,7 +424,8 @@ static void wrong_tangents_are_refused(mapdpm_problem p)
     WRONG(p.n_features, 0);
     WRONG(p.n_points, -1);
 #undef WRONG
-    CHECK(mapdpm_tangent_bytes(0) == 0 && mapdpm_tangent_bytes(-1) == 0 && mapdpm_tangent_bytes(1) > 0);
+    CHECK(mapdpm_tangent_bytes(OF(0, 0)) == 0 && mapdpm_tangent_bytes(OF(0, -1)) == 0);
+    CHECK(mapdpm_tangent_bytes(OF(0, 1)) > 0);
 }
 
 /* Wrong problems and clusters are wrong for both. */
@@ -522,8 +524,8 @@ int main(void)
     size_t i;
     int variant;
 
-    CHECK(mapdpm_row_size(MAPDPM_NORMAL_GAMMA, D) == ROW);
-    workspace = malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, CAPACITY));
+    CHECK(mapdpm_row_size(OF(MAPDPM_NORMAL_GAMMA, D)) == ROW);
+    workspace = malloc(mapdpm_workspace_bytes(OF(MAPDPM_NORMAL_GAMMA, D), CAPACITY));
     set_parameters();
     for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         tangents_are_those_of_slow_sums(sizes[i], 1);
@@ -533,7 +535,8 @@ int main(void)
     no_slot_without_weight();
     for (variant = 0; variant < 12; variant++) {
         const int32_t family = MAPDPM_NORMAL_GAMMA + variant % 3;
-        mapdpm_problem p = {family, N, D, data, NULL, parameters[variant % 3], 1.0, 0.0, 0.0};
+        mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data,
+                            .parameters = parameters[variant % 3], .alpha = 1.0};
 
         p.weights = variant / 3 & 1 ? weights : NULL;
         p.discount = family != MAPDPM_SQUARED_DISTANCE && variant >= 6 ? 0.3 : 0.0;

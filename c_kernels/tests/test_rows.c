@@ -1,5 +1,6 @@
 /* Rows of single clusters, where digits are lost: removals that must fail, and scores without the point. */
 #include "check.h"
+#include "sizes.h"
 #include "scores/mapdpm_scores.h"
 
 #include <float.h>
@@ -30,7 +31,8 @@ static void logarithms(void)
 static void removals(int32_t family, const double *of_family)
 {
     double room[2 * (5 + 6 * D + D * D) + 9 * D], row[5 + 9 * D + D * D];
-    const likelihood f = likelihood_of(family, D, of_family, room);
+    const mapdpm_problem of_rows = {.family = family, .n_features = D, .parameters = of_family};
+    const likelihood f = likelihood_of(&of_rows, room);
     const double near[ROOM] = {0.3, 0.1, -0.2}, far[ROOM] = {1e4, 1e4, 1e4};
     static const double scales[] = {1.0, 9.0, 90.0};
     int64_t i, j, done = 0;
@@ -68,9 +70,10 @@ static void own_scores(int32_t family, const double *of_family, double outlier)
     static mapdpm_real data[N * D];
     static int64_t labels[N], counts[CAPACITY];
     double rows[CAPACITY * (5 + 9 * D + D * D)];
-    const mapdpm_problem p = {family, N, D, data, NULL, of_family, 1.0, 0.0, 0.0};
+    const mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data, .parameters = of_family,
+                              .alpha = 1.0};
     const mapdpm_clusters z = {CAPACITY, labels, counts, rows, NULL};
-    void *const workspace = malloc(mapdpm_workspace_bytes(family, D, CAPACITY));
+    void *const workspace = malloc(mapdpm_workspace_bytes(OF(family, D), CAPACITY));
     uint64_t seed = 7;
     static score_table table;
     int64_t i, open = 0;

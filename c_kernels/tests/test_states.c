@@ -1,6 +1,7 @@
 /* States of sequences: counts, sizes and weights stay those of the labels; each visit finds the best state for held
  * weights; nothing moves at a mode. Paths agree with all paths, one by one. Wrong arguments are refused. */
 #include "weighted.h"
+#include "sizes.h"
 
 enum { SEQUENCES = 5, ROWS = CAPACITY + 1 };
 
@@ -164,7 +165,7 @@ static void nothing_changes(const mapdpm_problem *problem, partition *p)
     const struct counted before = now;
     const partition was = *p;
 
-    CHECK(mapdpm_row_size(problem->family, D) == ROW); /* so that all of the rows is compared */
+    CHECK(mapdpm_row_size(problem) == ROW); /* so that all of the rows is compared */
     CHECK(visit_all(problem, p, 0) == 0);
     CHECK(memcmp(before.table, now.table, sizeof now.table) == 0);
     CHECK(memcmp(before.sizes, now.sizes, sizeof now.sizes) == 0);
@@ -645,7 +646,7 @@ int main(void)
     int64_t at;
     int round;
 
-    workspace = malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, CAPACITY));
+    workspace = malloc(mapdpm_workspace_bytes(OF(MAPDPM_NORMAL_GAMMA, D), CAPACITY));
     for (round = 0; round < 4; round++) {
         const int32_t family = round % 2 ? MAPDPM_NORMAL_KNOWN_VARIANCE : MAPDPM_NORMAL_GAMMA;
 

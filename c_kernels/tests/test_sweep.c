@@ -1,5 +1,6 @@
 /* The sweep: every decision is the best by the definition, from marginals of whole clusters. */
 #include "joint.h"
+#include "sizes.h"
 
 enum { N = 60, D = 5, CAPACITY = 16 };
 
@@ -87,15 +88,16 @@ int main(void)
     const double *const parameters[] = {gamma_parameters, known_parameters, full_parameters, gamma_parameters,
                                         known_parameters};
     uint64_t state = 88172645463325252u;
-    mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, D, data, NULL, gamma_parameters, 1.0, 0.0, 0.0};
+    mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data,
+                        .parameters = gamma_parameters, .alpha = 1.0};
     int64_t i, d;
     int variant;
 
     rows = (double *)malloc(sizeof(double) * CAPACITY *
-                            (size_t)(mapdpm_row_size(MAPDPM_NORMAL_INVERSE_WISHART, D) +
-                                     mapdpm_row_size(MAPDPM_NORMAL_GAMMA + MAPDPM_SKIPPING, D)));
-    workspace = (double *)malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, CAPACITY) +
-                                 mapdpm_workspace_bytes(MAPDPM_NORMAL_INVERSE_WISHART, D, CAPACITY));
+                            (size_t)(mapdpm_row_size(OF(MAPDPM_NORMAL_INVERSE_WISHART, D)) +
+                                     mapdpm_row_size(OF(MAPDPM_NORMAL_GAMMA + MAPDPM_SKIPPING, D))));
+    workspace = (double *)malloc(mapdpm_workspace_bytes(OF(MAPDPM_NORMAL_GAMMA, D), CAPACITY) +
+                                 mapdpm_workspace_bytes(OF(MAPDPM_NORMAL_INVERSE_WISHART, D), CAPACITY));
     clusters.rows = rows;
     CHECK_REFUSED(mapdpm_sweep(NULL, &clusters, workspace, 0, &i, &d));
     for (i = 0; i < N; i++) {

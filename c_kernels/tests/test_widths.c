@@ -1,5 +1,6 @@
 /* The parameters of largest evidence, against the evidence of other places and of the whole sums of log marginals. */
 #include "check.h"
+#include "sizes.h"
 #include "families/mapdpm_priors.h"
 
 #include <stdlib.h>
@@ -38,7 +39,8 @@ static double evidence(const mapdpm_problem *made_by, const mapdpm_widths *w, co
  * may leave. */
 static void test_family(int32_t family, const double *parameters, const int64_t *log_of, int64_t n_logs)
 {
-    const mapdpm_problem p = {family, N, D, data, NULL, parameters, 1.0, 0.0, 0.0};
+    const mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data,
+                              .parameters = parameters, .alpha = 1.0};
     const mapdpm_widths w = {n_logs, parameters, log_of, low, high, 0.03, 1e-5};
     double logs[LOGS] = {9.0, -1.0, 0.5}, start[LOGS], gain, best;
     int64_t j, step;
@@ -64,7 +66,8 @@ static void test_family(int32_t family, const double *parameters, const int64_t 
 
 static void test_arguments(void)
 {
-    mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, D, data, NULL, gamma_parameters, 1.0, 0.0, 0.0};
+    mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data,
+                        .parameters = gamma_parameters, .alpha = 1.0};
     mapdpm_widths w = {LOGS, gamma_parameters, gamma_logs, low, high, 0.03, 1e-5};
     double logs[LOGS] = {0.0, 0.0, 0.0}, gain;
 
@@ -93,7 +96,7 @@ int main(void)
         for (d = 0; d < D; d++)
             data[i * D + d] = (mapdpm_real)(5.0 * (double)((i % USED) * (d + 1) % 4) + 0.3 * check_uniform(&seed));
     }
-    workspace = malloc(mapdpm_workspace_bytes(MAPDPM_SKIPPING, D, CAPACITY));
+    workspace = malloc(mapdpm_workspace_bytes(OF(MAPDPM_SKIPPING, D), CAPACITY));
     test_family(MAPDPM_NORMAL_GAMMA, gamma_parameters, gamma_logs, LOGS);
     test_family(MAPDPM_NORMAL_KNOWN_VARIANCE, known_parameters, known_logs, 2);
     test_arguments();

@@ -11,7 +11,8 @@ static const double known_parameters[3 * D] = {0, 0, 0, 20, 20, 20, 1, 1, 1};
 
 static mapdpm_problem problem_of(int32_t family)
 {
-    mapdpm_problem p = {family, N, D, data, NULL, gamma_parameters, 1.5, 0, 0};
+    mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data,
+                        .parameters = gamma_parameters, .alpha = 1.5};
 
     p.parameters = family == MAPDPM_NORMAL_GAMMA ? gamma_parameters : known_parameters;
     return p;

@@ -139,10 +139,7 @@ def functions() -> tuple[str, ...]:
 BACKENDS: dict[str, Backend] = {"c": c.C, "numba": NUMBA, "python": PYTHON}
 """The backends, in the order in which "auto" tries them."""
 
-_HOW_TO_GET = {
-    "c": "C has families of normal data, where the compiled kernels are installed; use backend='auto'",
-    "numba": "numba is not installed; try: pip install 'mapdpm[numba]'",
-}
+_NO_NUMBA = "numba is not installed; try: pip install 'mapdpm[numba]'"
 
 
 def names() -> tuple[str, ...]:
@@ -161,7 +158,7 @@ def resolve(name: str, likelihood: Likelihood) -> Backend:
     if name != "auto":
         backend = BACKENDS[name]
         if not backend.implements(likelihood):
-            why = _HOW_TO_GET.get(name, "it does not implement that family; use backend='auto'")
+            why = f"{c_calls.why_not(likelihood)}; use backend='auto'" if name == "c" else _NO_NUMBA
             msg = f"backend {name!r} cannot run {called(likelihood)}: {why}"
             raise ValueError(msg)
         return backend

@@ -1,4 +1,4 @@
-"""The C backend: the twin of ``generic``, ``grouped`` and ``passes`` for normal data and squared distances."""
+"""The C backend: the twin of ``generic``, ``grouped`` and ``passes``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from mapdpm.backends import passes
 from mapdpm.backends.agglomeration import Agglomeration
-from mapdpm.backends.c_calls import SPACE, Room, Struct, flat_of, has_twin, is_built, run, without_points
+from mapdpm.backends.c_calls import SPACE, Room, Struct, flat_of, has_twin, run, why_not, without_points
 from mapdpm.backends.c_states import CStates
 from mapdpm.backends.composed import Composed
 from mapdpm.backends.evidence import Widths
 from mapdpm.backends.grouped import GroupCounts
 from mapdpm.backends.halves import ATOMS, SWEEPS, Draws, Halves, Tried
+from mapdpm.data import point_set
 from mapdpm.likelihoods import NormalInverseWishart
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
@@ -26,8 +27,8 @@ class CBackend(CStates, Composed):
     name = "c"
 
     def implements(self, likelihood: Any) -> bool:
-        """Whether C implements the family, and the compiled modules exist."""
-        return has_twin(likelihood) and is_built()
+        """Whether C has the family, by code of its own or by its verbs, which may be compiled now."""
+        return not why_not(likelihood)
 
     def sequential_start(self, model: Model, state: ClusterState, order: Labels, may_grow: bool) -> int:
         position = np.zeros(1, dtype=np.int64)
@@ -128,8 +129,7 @@ class CBackend(CStates, Composed):
         self, model: Model, constants: Vector, parameters: Matrix, slots: Labels, margins: Vector
     ) -> None:
         of_clusters = len(constants), constants, parameters
-        space = Room("tangent", (model.data.shape[1],), of_family=False)
-        run("tangent_slots", model._replace(weights=None), *of_clusters, space, slots, margins)
+        run("tangent_slots", model._replace(weights=None), *of_clusters, Room("tangent", ()), slots, margins)
 
     def restless(self, model: Model, state: ClusterState, found: NDArray[Any]) -> None:
         run("restless", model, state, SPACE, found)
@@ -143,7 +143,8 @@ class CBackend(CStates, Composed):
         run("settle", model, state, SPACE, most)
 
     def largest_evidence(self, made_by: Any, state: ClusterState, widths: Widths, logs: Vector) -> tuple[Vector, float]:
-        if isinstance(made_by, NormalInverseWishart):  # its rows know a prior, and numpy restates them
+        # the rows of a Normal-inverse-Wishart know a prior, and numpy restates them; others are not flat parameters
+        if isinstance(made_by, NormalInverseWishart) or not has_twin(made_by):
             return super().largest_evidence(made_by, state, widths, logs)
         found, gain, fields = logs.copy(), np.zeros(1), {"n_logs": len(logs), "parameters": flat_of(widths.likelihood)}
         sought = Struct("mapdpm_widths", {**fields, "log_of": _log_of(widths), **widths.box._asdict()})
@@ -151,13 +152,16 @@ class CBackend(CStates, Composed):
         return found, float(gain[0])
 
     def best_halves(self, model: Model, draws: Draws, tried: Tried) -> Halves:
-        n, size, joints = len(model.data), model.likelihood.size(), np.zeros(2)
+        data, size, joints = model.data, model.likelihood.size(), np.zeros(2)
+        vectors = None if isinstance(data, np.ndarray) else np.ascontiguousarray(point_set(data).as_vectors())
+        n, width = (data if vectors is None else vectors).shape
         best = ClusterState(np.empty(n, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros((2, size)))
         room = tried.room(len(draws.starts))
         fields = {"n_starts": len(draws.starts), "starts": draws.starts, "direction": draws.direction}
         fields |= {"n_draws": len(draws.numbers), "draws": draws.numbers, "tried": room, "n_tried": tried.n}
+        fields |= {"vectors": vectors, "width": width}
         sought = Struct("mapdpm_halves", {**fields, "n_atoms": ATOMS, "most_sweeps": SWEEPS})
-        given = run("best_halves", model, best, Room("halves", (n, ATOMS)), sought, joints)
+        given = run("best_halves", model, best, Room("halves", (n, width, ATOMS)), sought, joints)
         tried.n = int(given(sought).n_tried)
         before, after = joints.tolist()
         return Halves(best if after > -np.inf else None, after - before, before)

@@ -10,8 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mapdpm.backends.c_families import Called, why_no_verbs
+from mapdpm.data import point_set
+from mapdpm.data.counts import Counts
+from mapdpm.data.table import Table
 from mapdpm.likelihoods import FAMILY_NUMBERS, STREAM_FAMILIES, NormalInverseWishart
 from mapdpm.likelihoods._parameters import flat_parameters
+from mapdpm.likelihoods._product import Product
 from mapdpm.likelihoods._skipping import Skipping
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.protocol import Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
@@ -25,8 +30,10 @@ TWINS: dict[type[Any], int] = {
     SquaredDistance: 3,
     **{kind: FAMILY_NUMBERS[kind] for kind in (*STREAM_FAMILIES, NormalInverseWishart)},
 }
+"""The families that have code of their own in C, and their numbers there."""
 _WRITTEN = frozenset({"labels", "counts", "rows", "table", "sizes", "weights"})  # fields whose arrays C edits
 _SKIPPING = 16  # MAPDPM_SKIPPING of mapdpm_batch.h
+_REAL = np.dtype(np.float64)
 _KINDS: dict[np.dtype[Any], str] = {
     np.dtype(np.int64): "int64_t[]",
     np.dtype(np.float64): "double[]",
@@ -43,34 +50,33 @@ class Struct(NamedTuple):
 
 
 class Room(NamedTuple):
-    """A workspace of ``mapdpm_NAME_bytes``: of the family, the number of features and ``sizes``.
-
-    Where ``sizes`` are structures, that of the problem goes before them instead.
-    """
+    """A workspace of ``mapdpm_NAME_bytes``: of the problem and ``sizes``, numbers or structures."""
 
     name: str
     sizes: tuple[Any, ...]
-    of_family: bool = True
 
 
 SPACE = Room("workspace", ())
 """The workspace of most functions, for the slots of the state that goes before it."""
+_known_bytes: dict[tuple[Any, ...], int] = {}  # a search asks for few sizes, many times
 
 
 def without_points(likelihood: Likelihood, prior: PartitionPriorVerbs | None) -> Model:
     """The model of a function that reads statistics only."""
-    return Model(likelihood, prior, _no_points(shape_of(likelihood)[1]))
+    return Model(likelihood, prior, _no_points(_n_features(likelihood)))
+
+
+def why_not(likelihood: Any) -> str:
+    """Why C cannot run a family, whose verbs may be compiled now; empty where it can."""
+    if not is_built():
+        return NOT_BUILT
+    return "" if has_twin(likelihood) else why_no_verbs(likelihood)
 
 
 def has_twin(likelihood: Any) -> bool:
-    """Whether C has the family; with missing values, only of independent features."""
+    """Whether C has code for the family itself; with missing values, only of independent features."""
     skips = isinstance(likelihood, Skipping)
     return type(likelihood.family) in STREAM_FAMILIES if skips else type(likelihood) in TWINS
-
-
-def shape_of(likelihood: Any) -> tuple[int, int]:
-    """The number of the family in C, and of features: what sizes of workspaces depend on."""
-    return _described(likelihood)[1]
 
 
 @functools.cache
@@ -98,17 +104,17 @@ def run(name: str, model: Model, *arguments: Any) -> _Given:
     number goes as it is. RuntimeError where the library returns an error: a fault of this package. Called with a
     ``Struct`` of the call, what is returned gives that of C, for the numbers that C has written there.
     """
-    lib, ffi = library(model.data.dtype)
-    problem, kept = _problem(model)
-    given = _Given(lib, ffi, problem, [kept])
-    _invoke(lib, ffi, name, given, (problem, *arguments))
+    lib, ffi = library(getattr(model.data, "dtype", _REAL))
+    problem = _problem(model)
+    given = _Given(lib, ffi, problem)
+    _invoke(lib, ffi, name, given, (problem.struct, *arguments))
     return given
 
 
 def run_without_problem(name: str, *arguments: Any) -> None:
     """``run`` of a function that is the same for all types of data; that of float64 is called."""
-    lib, ffi = library(np.dtype(np.float64))
-    _invoke(lib, ffi, name, _Given(lib, ffi, None, []), arguments)
+    lib, ffi = library(_REAL)
+    _invoke(lib, ffi, name, _Given(lib, ffi, None), arguments)
 
 
 def _invoke(lib: Any, ffi: Any, name: str, given: _Given, arguments: tuple[Any, ...]) -> None:
@@ -124,8 +130,9 @@ def _invoke(lib: Any, ffi: Any, name: str, given: _Given, arguments: tuple[Any, 
 class _Given:
     """Arguments of one call as C takes them, and what must outlive it."""
 
-    def __init__(self, lib: Any, ffi: Any, problem: Any, kept: list[Any]) -> None:
-        self._lib, self._ffi, self._problem, self._kept = lib, ffi, problem, kept
+    def __init__(self, lib: Any, ffi: Any, problem: _Problem | None) -> None:
+        self._lib, self._ffi, self._problem = lib, ffi, problem
+        self._kept: list[Any] = []
         self._made: dict[int, Any] = {}
         self._capacity = 0
 
@@ -139,12 +146,17 @@ class _Given:
         return self._made[id(argument)]
 
     def _room(self, room: Room) -> Any:
-        first = room.sizes[0] if room.sizes else 0
-        if isinstance(first, tuple):
-            n_bytes = getattr(self._lib, f"mapdpm_{room.name}_bytes")(self._problem, *map(self, room.sizes))
+        problem, sizes = self._problem, room.sizes
+        assert problem is not None  # noqa: S101  (functions without one have no workspace)
+        ask = getattr(self._lib, f"mapdpm_{room.name}_bytes")
+        if sizes and isinstance(sizes[0], tuple):
+            n_bytes = ask(problem.struct, *map(self, sizes))
         else:
-            family = (self._problem.family, self._problem.n_features) if room.of_family else ()
-            n_bytes = _n_bytes(self._lib, room.name, *family, *(room.sizes or (self._capacity,)))
+            sizes = (self._capacity,) if room is SPACE else sizes
+            key = room.name, *problem.shape, *sizes
+            if key not in _known_bytes:
+                _known_bytes[key] = ask(problem.struct, *sizes)
+            n_bytes = _known_bytes[key]
         return self._ffi.from_buffer("unsigned char[]", np.empty(n_bytes // 8 + 1))
 
     def _struct(self, argument: Any) -> Any:
@@ -159,12 +171,6 @@ class _Given:
                 self._kept.append(converted)  # the structure does not keep it
                 setattr(made, name, converted)
         return made
-
-
-@functools.lru_cache(4096)
-def _n_bytes(lib: Any, name: str, *sizes: int) -> int:
-    """A search asks for few sizes, many times."""
-    return int(getattr(lib, f"mapdpm_{name}_bytes")(*sizes))
 
 
 def _fields_of(argument: Any) -> tuple[str, dict[str, Any]]:
@@ -189,51 +195,109 @@ def _fields_of(argument: Any) -> tuple[str, dict[str, Any]]:
     }
 
 
+class _Problem(NamedTuple):
+    """The structure, which C only reads; what sizes of workspaces depend on; and the objects that must outlive it."""
+
+    struct: Any
+    shape: tuple[int, ...]
+    kept: tuple[Any, ...]
+
+
 _LARGEST_KEPT = 1 << 20  # bytes of data; keeping a larger problem would hold its memory and save little time
-_last_problems: dict[bool, tuple[Model, tuple[Any, tuple[Any, ...]]]] = {}
-_last_described: tuple[Any, tuple[int, int], Vector] = (None, (0, 0), np.empty(0))
+_last_problems: dict[bool, tuple[Model, _Problem]] = {}
+_last_called: dict[Any, tuple[Any, Called]] = {}
+_last_flat: tuple[Any, Vector] = (None, np.empty(0))
 
 
-def _problem(model: Model) -> tuple[Any, tuple[Any, ...]]:
-    """The structure, which C only reads, and the objects that must outlive it.
+def _problem(model: Model) -> _Problem:
+    """The problem of a model.
 
-    A search makes hundreds of calls with the same model, and between them some without points. The last structure of
+    A search makes hundreds of calls with the same model, and between them some without points. The last problem of
     each kind is kept.
     """
     likelihood, prior, data, weights = model
-    known = _last_problems.get(len(data) > 0)
+    n_points = len(data) if isinstance(data, np.ndarray) else point_set(data).n_points
+    known = _last_problems.get(n_points > 0)
     if known is not None and all(map(operator.is_, known[0], model)):
         return known[1]
-    _, ffi = library(data.dtype)
-    problem = ffi.new("mapdpm_problem *")
-    _, (problem.family, problem.n_features), parameters = _described(likelihood)
-    problem.n_points = len(data)
-    views = [ffi.from_buffer("mapdpm_real[]", data), ffi.from_buffer("double[]", parameters)]
-    problem.data, problem.parameters = views
+    dtype = getattr(data, "dtype", _REAL)
+    lib, ffi = library(dtype)
+    problem, views = ffi.new("mapdpm_problem *"), []
+
+    def view(kind: str, array: Any) -> Any:
+        views.append(ffi.from_buffer(kind, array))
+        return views[-1]
+
+    problem.n_points, problem.n_features = n_points, _n_features(likelihood)
+    if has_twin(likelihood):
+        problem.family = _number_of(likelihood)
+        problem.parameters = view("double[]", flat_of(likelihood))
+        sizes: tuple[int, ...] = ()
+    else:
+        called = _called(lib, ffi, likelihood)
+        problem.verbs, problem.view, sizes = called.verbs, called.view, called.sizes
+        views.append(called)
+    n_bytes = _set_points(problem, data, view)
     if weights is not None:
-        views.append(ffi.from_buffer("double[]", weights))
-        problem.weights = views[-1]
+        problem.weights = view("double[]", weights)
     problem.alpha = getattr(prior, "alpha", 1.0)
     problem.discount = 0.0 if prior is None else prior.discount
     problem.penalty = getattr(prior, "lam", 0.0)
-    made = problem, tuple(views)
-    if data.nbytes <= _LARGEST_KEPT:
-        _last_problems[len(data) > 0] = model, made
+    shape = dtype.itemsize, problem.family, problem.n_features, problem.longest, *sizes
+    made = _Problem(problem, shape, tuple(views))
+    if n_bytes <= _LARGEST_KEPT:
+        _last_problems[n_points > 0] = model, made
     return made
 
 
+def _set_points(problem: Any, data: Any, view: Any) -> int:
+    """Set the points of a problem in the form that they have; returns their bytes."""
+    if isinstance(data, np.ndarray):
+        problem.data = view("mapdpm_real[]", data)
+        return data.nbytes
+    if isinstance(data, Counts):
+        indptr, indices = (np.ascontiguousarray(each, dtype=np.int64) for each in (data.indptr, data.indices))
+        problem.values = view("double[]", np.ascontiguousarray(data.values, dtype=np.float64))
+        problem.indices, problem.begins, problem.ends = (
+            view("int64_t[]", each) for each in (indices, indptr[:-1], indptr[1:])
+        )
+        problem.longest = 1 + 2 * int(np.diff(indptr).max(initial=0))
+        return data.values.nbytes + indices.nbytes + indptr.nbytes
+    if isinstance(data, Table):
+        problem.data = view("mapdpm_real[]", data.array)
+        return data.array.nbytes
+    words = np.ascontiguousarray(data.words, dtype=np.int64)
+    problem.words = view("int64_t[]", words)
+    return words.nbytes
+
+
+def _called(lib: Any, ffi: Any, likelihood: Any) -> Called:
+    """A family that is called by its verbs; the last one of each library is kept."""
+    known = _last_called.get(ffi)
+    if known is None or known[0] is not likelihood:
+        known = _last_called[ffi] = likelihood, Called(lib, ffi, likelihood)
+    return known[1]
+
+
+def _number_of(likelihood: Any) -> int:
+    """The number of a family that has code of its own."""
+    skips = isinstance(likelihood, Skipping)
+    return TWINS[type(likelihood.family if skips else likelihood)] + _SKIPPING * skips
+
+
+def _n_features(likelihood: Any) -> int:
+    """Columns of points, or words."""
+    if isinstance(likelihood, Product):
+        return likelihood.n_columns
+    family = likelihood.family if isinstance(likelihood, Skipping) else likelihood
+    return len(getattr(family, next(iter(family.axes))))
+
+
 def flat_of(likelihood: Any) -> Vector:
-    """``flat_parameters`` of a likelihood."""
-    return _described(likelihood)[2]
-
-
-def _described(likelihood: Any) -> tuple[Any, tuple[int, int], Vector]:
-    """A likelihood, its shape and its parameters; those of the last one are kept."""
-    global _last_described  # noqa: PLW0603  (one assignment, so threads see values that belong together)
-    known = _last_described
+    """``flat_parameters`` of a likelihood; those of the last one are kept."""
+    global _last_flat  # noqa: PLW0603  (one assignment, so threads see values that belong together)
+    known = _last_flat
     if known[0] is not likelihood:
-        skips = isinstance(likelihood, Skipping)
-        family = likelihood.family if skips else likelihood
-        shape = TWINS[type(family)] + _SKIPPING * skips, len(family[0])
-        known = _last_described = likelihood, shape, flat_parameters(family)
-    return known
+        family = likelihood.family if isinstance(likelihood, Skipping) else likelihood
+        known = _last_flat = likelihood, flat_parameters(family)
+    return known[1]

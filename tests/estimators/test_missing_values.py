@@ -287,8 +287,6 @@ def test_refusals(points, model):
         MAPDPM(likelihood=NormalInverseWishart, missing="skip").fit(points)
     with pytest.raises(ValueError, match="which NormalInverseWishart is not"):
         select_alpha(points, likelihood=NormalInverseWishart, missing="skip")
-    with pytest.raises(ValueError, match="backend 'c' cannot run GammaPoisson with missing='skip'"):
-        MAPDPM(likelihood=GammaPoisson, missing="skip", backend="c").fit([[1.0, NAN], [2.0, 3.0]])
 
 
 def test_it_goes_on_in_c_with_its_missing_values(points, model):

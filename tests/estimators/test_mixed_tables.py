@@ -40,7 +40,7 @@ PARTS = Mixed({"temperature": NormalGamma, "mode": Categorical, "events": GammaP
 
 
 def fitted(X=FRAME, likelihood=PARTS, **parameters):
-    return MAPDPM(likelihood=likelihood, backend="python", **parameters).fit(X)
+    return MAPDPM(likelihood=likelihood, **parameters).fit(X)
 
 
 def labels_are(model):
@@ -144,9 +144,9 @@ def test_a_new_level_has_the_probability_of_one():
 def test_weights_are_repetition():
     w = np.arange(N) % 3
     model = fitted(init=Z, moves=(), max_sweeps=0).likelihood_
-    once = MAPDPM(likelihood=model, backend="python", init=Z, moves=(), max_sweeps=0).fit(FRAME, sample_weight=w)
+    once = MAPDPM(likelihood=model, init=Z, moves=(), max_sweeps=0).fit(FRAME, sample_weight=w)
     copies = FRAME.loc[np.repeat(np.arange(N), w)]
-    again = MAPDPM(likelihood=model, backend="python", init=np.repeat(Z, w), moves=(), max_sweeps=0).fit(copies)
+    again = MAPDPM(likelihood=model, init=np.repeat(Z, w), moves=(), max_sweeps=0).fit(copies)
     assert once.log_joint_ == pytest.approx(again.log_joint_, rel=1e-9)
 
 
@@ -161,7 +161,7 @@ def test_passes_are_sweeps(monkeypatch):
 @pytest.mark.parametrize("kind", [MAPDPM, HDPMixture, HDPHMM])
 def test_files_have_names_levels_and_order(kind, tmp_path):
     turned = Mixed(dict(reversed(PARTS.parts.items())))
-    model = kind(likelihood=turned, backend="python").fit(FRAME, np.zeros(N, dtype=int))
+    model = kind(likelihood=turned).fit(FRAME, np.zeros(N, dtype=int))
     for back in (kind.from_bytes(model.to_bytes()), pickle.loads(pickle.dumps(model))):
         assert back.likelihood_ == model.likelihood_
         assert back.likelihood == turned
@@ -180,7 +180,7 @@ def test_scikit_learn_and_the_choice_of_alpha():
     changed = MAPDPM(likelihood=PARTS).set_params(likelihood__events=NormalGamma)
     assert changed.likelihood.parts["events"] is NormalGamma
     assert PARTS.parts["events"] is GammaPoisson
-    found = select_alpha(FRAME, [0.5, 1.0], likelihood=PARTS, folds=2, backend="python")
+    found = select_alpha(FRAME, [0.5, 1.0], likelihood=PARTS, folds=2)
     assert found.model.n_clusters_ == 2
 
 

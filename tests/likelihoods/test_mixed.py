@@ -16,6 +16,7 @@ from mapdpm.testing.backends import agree
 from mapdpm.testing.data import Case
 from mapdpm.testing.enumeration import partitions
 from tests import mixed as made
+from tests.marks import complete_but
 from tests.oracle import mixed as oracle
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -78,11 +79,13 @@ def test_an_anchor_changes_nothing():
     assert values[1] == pytest.approx(values[0], abs=1e-6)  # the data itself is rounded to 1.5e-8
 
 
-@pytest.mark.complete
 @pytest.mark.parametrize("missing", ["error", "skip"])
-def test_numba_agrees_with_python(missing):
+@pytest.mark.parametrize("backend", complete_but(["c"], ["c", "numba"]))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_backends_agree(backend, missing, weighted):
     mixed, data = case(7, 30, 0.3 if missing == "skip" else 0.0)
-    agree(Case(data, mixed, missing=missing), "python", "numba")
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 30) if weighted else None
+    agree(Case(data, mixed, missing=missing, weights=weights), "python", backend)
 
 
 # ---- faults ----------------------------------------------------------------------------------------------------------
