@@ -130,7 +130,7 @@ def _invoke(lib: Any, ffi: Any, name: str, given: _Given, arguments: tuple[Any, 
 class _Given:
     """Arguments of one call as C takes them, and what must outlive it."""
 
-    def __init__(self, lib: Any, ffi: Any, problem: _Problem | None) -> None:
+    def __init__(self, lib: Any, ffi: Any, problem: Any) -> None:
         self._lib, self._ffi, self._problem = lib, ffi, problem
         self._kept: list[Any] = []
         self._made: dict[int, Any] = {}
@@ -146,17 +146,14 @@ class _Given:
         return self._made[id(argument)]
 
     def _room(self, room: Room) -> Any:
-        problem, sizes = self._problem, room.sizes
-        assert problem is not None  # noqa: S101  (functions without one have no workspace)
-        ask = getattr(self._lib, f"mapdpm_{room.name}_bytes")
+        (struct, shape, _), (name, sizes) = self._problem, room
         if sizes and isinstance(sizes[0], tuple):
-            n_bytes = ask(problem.struct, *map(self, sizes))
+            n_bytes = getattr(self._lib, f"mapdpm_{name}_bytes")(struct, *map(self, sizes))
         else:
             sizes = (self._capacity,) if room is SPACE else sizes
-            key = room.name, *problem.shape, *sizes
-            if key not in _known_bytes:
-                _known_bytes[key] = ask(problem.struct, *sizes)
-            n_bytes = _known_bytes[key]
+            n_bytes = _known_bytes.get((name, shape, sizes), 0)
+            if not n_bytes:
+                n_bytes = _known_bytes[name, shape, sizes] = getattr(self._lib, f"mapdpm_{name}_bytes")(struct, *sizes)
         return self._ffi.from_buffer("unsigned char[]", np.empty(n_bytes // 8 + 1))
 
     def _struct(self, argument: Any) -> Any:
@@ -199,14 +196,14 @@ class _Problem(NamedTuple):
     """The structure, which C only reads; what sizes of workspaces depend on; and the objects that must outlive it."""
 
     struct: Any
-    shape: tuple[int, ...]
-    kept: tuple[Any, ...]
+    shape: tuple[Any, ...]
+    kept: list[Any]
 
 
 _LARGEST_KEPT = 1 << 20  # bytes of data; keeping a larger problem would hold its memory and save little time
 _last_problems: dict[bool, tuple[Model, _Problem]] = {}
 _last_called: dict[Any, tuple[Any, Called]] = {}
-_last_flat: tuple[Any, Vector] = (None, np.empty(0))
+_last_described: tuple[Any, int, int, Any] = (None, 0, 0, None)
 
 
 def _problem(model: Model) -> _Problem:
@@ -222,53 +219,52 @@ def _problem(model: Model) -> _Problem:
         return known[1]
     dtype = getattr(data, "dtype", _REAL)
     lib, ffi = library(dtype)
-    problem, views = ffi.new("mapdpm_problem *"), []
-
-    def view(kind: str, array: Any) -> Any:
-        views.append(ffi.from_buffer(kind, array))
-        return views[-1]
-
-    problem.n_points, problem.n_features = n_points, _n_features(likelihood)
-    if has_twin(likelihood):
-        problem.family = _number_of(likelihood)
-        problem.parameters = view("double[]", flat_of(likelihood))
-        sizes: tuple[int, ...] = ()
+    problem = ffi.new("mapdpm_problem *")
+    _, problem.family, problem.n_features, parameters = _described(likelihood)
+    problem.n_points = n_points
+    if problem.family:
+        kept: list[Any] = [ffi.from_buffer("double[]", parameters)]
+        problem.parameters = kept[0]
     else:
-        called = _called(lib, ffi, likelihood)
-        problem.verbs, problem.view, sizes = called.verbs, called.view, called.sizes
-        views.append(called)
-    n_bytes = _set_points(problem, data, view)
+        kept = [_called(lib, ffi, likelihood)]
+        problem.verbs, problem.view = kept[0].verbs, kept[0].view
+    n_bytes = _set_points(ffi, problem, data, kept)
     if weights is not None:
-        problem.weights = view("double[]", weights)
+        kept.append(ffi.from_buffer("double[]", weights))
+        problem.weights = kept[-1]
     problem.alpha = getattr(prior, "alpha", 1.0)
     problem.discount = 0.0 if prior is None else prior.discount
     problem.penalty = getattr(prior, "lam", 0.0)
-    shape = dtype.itemsize, problem.family, problem.n_features, problem.longest, *sizes
-    made = _Problem(problem, shape, tuple(views))
+    sizes = () if problem.family else kept[0].sizes
+    shape = dtype.itemsize, problem.family, problem.n_features, problem.longest, sizes
+    made = _Problem(problem, shape, kept)
     if n_bytes <= _LARGEST_KEPT:
         _last_problems[n_points > 0] = model, made
     return made
 
 
-def _set_points(problem: Any, data: Any, view: Any) -> int:
+def _set_points(ffi: Any, problem: Any, data: Any, kept: list[Any]) -> int:
     """Set the points of a problem in the form that they have; returns their bytes."""
-    if isinstance(data, np.ndarray):
-        problem.data = view("mapdpm_real[]", data)
-        return data.nbytes
+    dense = data.array if isinstance(data, Table) else data
+    if isinstance(dense, np.ndarray):
+        kept.append(ffi.from_buffer("mapdpm_real[]", dense))
+        problem.data = kept[-1]
+        return dense.nbytes
     if isinstance(data, Counts):
-        indptr, indices = (np.ascontiguousarray(each, dtype=np.int64) for each in (data.indptr, data.indices))
-        problem.values = view("double[]", np.ascontiguousarray(data.values, dtype=np.float64))
-        problem.indices, problem.begins, problem.ends = (
-            view("int64_t[]", each) for each in (indices, indptr[:-1], indptr[1:])
-        )
+        indptr = np.ascontiguousarray(data.indptr, dtype=np.int64)
+        parts = {"indices": data.indices, "begins": indptr[:-1], "ends": indptr[1:]}
         problem.longest = 1 + 2 * int(np.diff(indptr).max(initial=0))
-        return data.values.nbytes + indices.nbytes + indptr.nbytes
-    if isinstance(data, Table):
-        problem.data = view("mapdpm_real[]", data.array)
-        return data.array.nbytes
-    words = np.ascontiguousarray(data.words, dtype=np.int64)
-    problem.words = view("int64_t[]", words)
-    return words.nbytes
+        values = np.ascontiguousarray(data.values, dtype=np.float64)
+        kept.append(ffi.from_buffer("double[]", values))
+        problem.values, n_bytes = kept[-1], values.nbytes
+    else:
+        parts, n_bytes = {"words": data.words}, 0
+    for name, numbers in parts.items():
+        whole = np.ascontiguousarray(numbers, dtype=np.int64)
+        kept.append(ffi.from_buffer("int64_t[]", whole))
+        setattr(problem, name, kept[-1])
+        n_bytes += whole.nbytes
+    return n_bytes
 
 
 def _called(lib: Any, ffi: Any, likelihood: Any) -> Called:
@@ -279,25 +275,28 @@ def _called(lib: Any, ffi: Any, likelihood: Any) -> Called:
     return known[1]
 
 
-def _number_of(likelihood: Any) -> int:
-    """The number of a family that has code of its own."""
-    skips = isinstance(likelihood, Skipping)
-    return TWINS[type(likelihood.family if skips else likelihood)] + _SKIPPING * skips
-
-
 def _n_features(likelihood: Any) -> int:
     """Columns of points, or words."""
-    if isinstance(likelihood, Product):
-        return likelihood.n_columns
-    family = likelihood.family if isinstance(likelihood, Skipping) else likelihood
-    return len(getattr(family, next(iter(family.axes))))
+    return _described(likelihood)[2]
 
 
 def flat_of(likelihood: Any) -> Vector:
-    """``flat_parameters`` of a likelihood; those of the last one are kept."""
-    global _last_flat  # noqa: PLW0603  (one assignment, so threads see values that belong together)
-    known = _last_flat
+    """``flat_parameters`` of a likelihood that has code of its own."""
+    return _described(likelihood)[3]
+
+
+def _described(likelihood: Any) -> tuple[Any, int, int, Any]:
+    """A likelihood, its number or 0, of features, and its parameters; those of the last one are kept."""
+    global _last_described  # noqa: PLW0603  (one assignment, so threads see values that belong together)
+    known = _last_described
     if known[0] is not likelihood:
-        family = likelihood.family if isinstance(likelihood, Skipping) else likelihood
-        known = _last_flat = likelihood, flat_parameters(family)
-    return known[1]
+        skips = isinstance(likelihood, Skipping)
+        family = likelihood.family if skips else likelihood
+        if has_twin(likelihood):
+            number = TWINS[type(family)] + _SKIPPING * skips
+            known = likelihood, number, len(family[0]), flat_parameters(family)
+        else:
+            wide = family.n_columns if isinstance(family, Product) else len(getattr(family, next(iter(family.axes))))
+            known = likelihood, 0, wide, None
+        _last_described = known
+    return known
