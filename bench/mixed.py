@@ -12,8 +12,8 @@ codes        MAPDPM(), each level a number
 
 A JSON line for each data set, with medians over the seeds, in the order of the ways: K; AMI of the rows of the fit with
 the classes; nats, the mean log density of the rows held out; seconds of the fit. One-hot columns and codes have
-densities where levels have probabilities. So each is given the better of the doubt: the density of the numbers alone,
-times the share of the density at the levels of the row among all combinations of levels. Counts are numbers there.
+densities where levels and counts have probabilities. So they get the benefit of the doubt: densities at the levels, and
+at whole numbers, are divided by their sum, of each component of the mixture, or of all combinations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,7 @@ from sklearn.mixture import BayesianGaussianMixture
 from mapdpm import MAPDPM, BetaBernoulli, Categorical, GammaPoisson, Mixed, NormalGamma, NormalInverseWishart
 
 N, HELD_OUT, COMPONENTS = 600, 5, 20
+MORE = 10  # whole numbers above the largest one that is there
 WAYS = ("mixed", "one-hot", "prototypes", "codes")
 
 
@@ -98,12 +99,26 @@ def product(frame: pd.DataFrame) -> Mixed:
     return Mixed(parts)
 
 
-def coded(frame: pd.DataFrame) -> tuple[Any, Any, list[int]]:
-    """The columns of numbers, the codes of those with levels, and the number of levels of each."""
-    with_levels = [name for name in frame if frame[name].dtype.kind not in "if"]
-    numbers = frame.drop(columns=with_levels).to_numpy(dtype=float)
-    codes = [pd.Categorical(frame[name]) for name in with_levels]
-    return numbers, np.stack([each.codes for each in codes], axis=1), [len(each.categories) for each in codes]
+class Coded(NamedTuple):
+    """The columns of numbers; whole numbers; and the codes of those with levels, with the number of levels of each."""
+
+    numbers: Any
+    counts: Any
+    codes: Any
+    n_levels: list[int]
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> Coded:
+        """The columns of a table by their types."""
+        kinds = {name: frame[name].dtype.kind for name in frame}
+        levels = [pd.Categorical(frame[name]) for name in frame if kinds[name] not in "if"]
+        numbers, counts = (frame[[name for name in frame if kinds[name] == kind]].to_numpy(float) for kind in "fi")
+        codes = np.stack([each.codes for each in levels], axis=1)
+        return cls(numbers, counts, codes, [len(each.categories) for each in levels])
+
+    def grids(self) -> list[Any]:
+        """The values that each count may have."""
+        return [np.arange(column.max() + MORE) for column in self.counts.T]
 
 
 def mixed(train: pd.DataFrame, test: pd.DataFrame, _: int) -> tuple[Any, float]:
@@ -113,24 +128,28 @@ def mixed(train: pd.DataFrame, test: pd.DataFrame, _: int) -> tuple[Any, float]:
 
 
 def one_hot(train: pd.DataFrame, test: pd.DataFrame, n: int) -> tuple[Any, float]:
-    """Labels, and nats: of each component, densities at the levels that sum to 1."""
-    numbers, codes, n_levels = coded(pd.concat([train, test]))
-    centre, scale = numbers[: len(train)].mean(axis=0), numbers[: len(train)].std(axis=0)
-    hot = [np.eye(L)[codes[:, j]] for j, L in enumerate(n_levels)]
-    vectors = np.concatenate([(numbers - centre) / scale, *hot], axis=1)
+    """Labels, and nats: of each component, densities at the levels, and at whole numbers, that sum to 1."""
+    table = Coded.of(pd.concat([train, test]))
+    plain = np.concatenate([table.numbers, table.counts], axis=1)
+    centre, scale = plain[: len(train)].mean(axis=0), plain[: len(train)].std(axis=0)
+    hot = [np.eye(L)[table.codes[:, j]] for j, L in enumerate(table.n_levels)]
+    vectors = np.concatenate([(plain - centre) / scale, *hot], axis=1)
     model = BayesianGaussianMixture(n_components=COMPONENTS, covariance_type="diag", random_state=n, max_iter=500)
     labels = model.fit(vectors[: len(train)]).predict(vectors[: len(train)])
-    spread, D = np.sqrt(model.covariances_), numbers.shape[1]
-    logs = np.log(model.weights_) + np.zeros((len(test), 1))
-    of_numbers = vectors[len(train) :, None, :D]
-    logs = logs + stats.norm(model.means_[:, :D], spread[:, :D]).logpdf(of_numbers).sum(axis=2)
-    at = D
-    for j, L in enumerate(n_levels):
-        law = stats.norm(model.means_[None, :, at : at + L], spread[None, :, at : at + L])
+    means, spread = model.means_, np.sqrt(model.covariances_)
+    held, D = vectors[len(train) :], table.numbers.shape[1]
+    logs = np.log(model.weights_) + stats.norm(means[:, :D], spread[:, :D]).logpdf(held[:, None, :D]).sum(axis=2)
+    for at, grid in enumerate(table.grids(), D):
+        law = stats.norm(means[:, at], spread[:, at])
+        logs = logs + law.logpdf(held[:, at, None])
+        logs -= logsumexp(law.logpdf(((grid - centre[at]) / scale[at])[:, None]), axis=0)
+    at = plain.shape[1]
+    for j, L in enumerate(table.n_levels):
+        law = stats.norm(means[None, :, at : at + L], spread[None, :, at : at + L])
         levels = np.stack([law.logpdf(np.eye(L)[level]).sum(axis=2)[0] for level in range(L)])
-        logs = logs + (levels - logsumexp(levels, axis=0))[codes[len(train) :, j]]
+        logs = logs + (levels - logsumexp(levels, axis=0))[table.codes[len(train) :, j]]
         at += L
-    return labels, float(logsumexp(logs, axis=1).mean() - np.log(scale).sum())
+    return labels, float(logsumexp(logs, axis=1).mean() - np.log(scale[:D]).sum())
 
 
 def prototypes(train: pd.DataFrame, _: pd.DataFrame, n_classes: int) -> tuple[Any, float]:
@@ -146,19 +165,18 @@ def prototypes(train: pd.DataFrame, _: pd.DataFrame, n_classes: int) -> tuple[An
 
 
 def by_codes(train: pd.DataFrame, test: pd.DataFrame, _: int) -> tuple[Any, float]:
-    """Labels, and nats: the density of the numbers alone, times the share of the levels of the row."""
-    numbers, codes, n_levels = coded(pd.concat([train, test]))
-    X = np.concatenate([numbers, codes.astype(float)], axis=1)
+    """Labels, and nats: the density of the numbers alone, times the share of the levels and counts of the row."""
+    table = Coded.of(pd.concat([train, test]))
+    X = np.concatenate([table.numbers, table.counts, table.codes.astype(float)], axis=1)
     model = MAPDPM(missing="skip").fit(X[: len(train)])
-    held = X[len(train) :]
-    alone = held.copy()
-    alone[:, numbers.shape[1] :] = np.nan
-    every = []
-    for levels in itertools.product(*map(range, n_levels)):
-        other = held.copy()
-        other[:, numbers.shape[1] :] = levels
-        every.append(model.score_samples(other))
-    shares = model.score_samples(held) - logsumexp(every, axis=0)
+    held, D = X[len(train) :], table.numbers.shape[1]
+    alone, other = held.copy(), held.copy()
+    alone[:, D:] = np.nan
+    total = np.full(len(held), -np.inf)
+    for levels in itertools.product(*table.grids(), *map(range, table.n_levels)):
+        other[:, D:] = levels
+        total = np.logaddexp(total, model.score_samples(other))
+    shares = model.score_samples(held) - total
     return model.labels_, float((model.score_samples(alone) + shares).mean())
 
 

@@ -49,6 +49,18 @@ PYTHON = (
     Fault("features", "for k in range(1, self.n + 1) for name", "for k in range(self.n) for name", "features"),
     Fault("files", "if top < 2 ** (b - 1))", "if top < 2**b)", "files/test_container.py"),
     Fault("likelihoods", "(log(c / self.c0) + n * LOG_2PI))", "log(c / self.c0))", "likelihoods/test_likelihoods.py"),
+    Fault(
+        "likelihoods: a part twice",
+        "self.head.log_marginal(row[:first]) + self.tail",
+        "2.0 * self.head.log_marginal(row[:first]) + self.tail",
+        "likelihoods/test_mixed.py",
+    ),
+    Fault(
+        "likelihoods: a missing cell counted",
+        "if some_there(data, i):\n        family.add",
+        "if True:\n        family.add",
+        "likelihoods/test_mixed.py",
+    ),
     Fault("merging", "np.minimum(self._taken - self._weights[:, None]", "np.minimum(self._taken", "merging"),
     Fault("models", "slots == self.n_clusters_, -1", "slots >= self.n_clusters_ - 1, -1", "models/test_hdp.py"),
     Fault("partition_priors", "return log(n - self.discount) if", "return log(n) if", "partition_priors"),

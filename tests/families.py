@@ -12,10 +12,12 @@ from mapdpm import (
     NormalGamma,
     NormalInverseWishart,
     NormalKnownVariance,
+    likelihoods,
 )
 from mapdpm.data.counts import Counts
 from mapdpm.data.tokens import Tokens
 from mapdpm.likelihoods._template import GammaExponential
+from mapdpm.rng import seeded
 
 
 def _normal_gamma(generator, n, D):
@@ -78,7 +80,8 @@ _MAKERS = {
     BetaBernoulli: _beta_bernoulli,
     GammaExponential: _gamma_exponential,
 }
-FAMILIES = tuple(_MAKERS)
+"""Those whose points are not as their prior draws them; of others, ``drawn_by_itself``."""
+FAMILIES = (*likelihoods.FAMILIES, GammaExponential)
 NORMAL = (NormalGamma, NormalKnownVariance, NormalInverseWishart)
 CONTINUOUS = (*NORMAL, GammaExponential)
 KINDS_OF_ROWS = (NormalGamma, NormalInverseWishart, Categorical)
@@ -98,4 +101,20 @@ def as_array(data):
 
 def example(family, generator, n=8, D=3):
     """A family of ``D`` features with random parameters, and n points for it, in the form that its verbs read."""
-    return _MAKERS[family](generator, n, D)
+    return _MAKERS[family](generator, n, D) if family in _MAKERS else drawn_by_itself(family, generator, n, D)
+
+
+def drawn_by_itself(family, generator, n, D):
+    """Random parameters by what they may be, and points that the family draws from its prior."""
+    values = []
+    for name in family._fields:
+        shape = (D,) * family.axes.get(name, 0)
+        values.append(generator.uniform(0.5, 3.0, shape) if name in family.positive else generator.normal(size=shape))
+    likelihood, rng = family(*values), seeded(generator)
+    row, parameters = np.zeros(likelihood.size()), np.empty(likelihood.n_parameters())
+    likelihood.init(row)
+    points = []
+    for _ in range(n):
+        likelihood.draw(row, parameters, rng)
+        points.append(likelihood.draw_points(parameters, 1, generator))
+    return likelihood, np.concatenate(points).astype(np.float64)

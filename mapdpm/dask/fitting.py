@@ -14,7 +14,9 @@ from mapdpm.estimators.dp_means import DPMeans
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.likelihoods import NormalGamma
 from mapdpm.likelihoods._parameters import variances_of
+from mapdpm.likelihoods._skipping import has_verb, in_kernels, named
 from mapdpm.likelihoods._squared_distance import SquaredDistance
+from mapdpm.likelihoods.mixed import Mixed
 from mapdpm.partition_priors import ClusterPenalty
 from mapdpm.protocol import SMALLEST, Vector
 from mapdpm.search import chunks, passes
@@ -98,11 +100,15 @@ def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, delayed:
         msg = "init must be the name of a start where the points are in chunks, got labels"
         raise ValueError(msg)
     settings = model._settings(0)  # noqa: SLF001  (of one package)
-    likelihood, family = settings.likelihood, family_to_fit(settings.likelihood)
+    likelihood: Any = settings.likelihood
+    family = family_to_fit(likelihood)
     if family is None and likelihood is not None:
         check_likelihood(likelihood, weighted)
-    if not hasattr(NormalGamma if likelihood is None else family or likelihood, "tangent"):
-        msg = f"{type(likelihood).__name__} has no verb `tangent`, which passes over chunks need"
+    if isinstance(likelihood, Mixed) and not likelihood.is_bound:
+        msg = "the levels of categories must be known before: give likelihood=Mixed(...).bound_to(rows with all levels)"
+        raise ValueError(msg)
+    if not has_verb(NormalGamma if likelihood is None else family or likelihood, "tangent"):
+        msg = f"{named(likelihood)} has no verb `tangent`, which passes over chunks need"
         raise ValueError(msg)
     run = OnDask(client, delayed, Read(family or likelihood, settings.prior.discount))
     deadline = Deadline(search.time_limit)
@@ -113,8 +119,9 @@ def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, delayed:
     elif likelihood is None:
         likelihood = NormalGamma.described_by(*variances_of(run.moments))  # type: ignore[arg-type]  # arrays have them
     likelihood = likelihood.for_data(raw.points)
-    backend = resolve(search.backend, likelihood)
-    frame = frame_of(likelihood, settings.prior, anchor_for(likelihood, raw.points), backend.name)
+    reader = in_kernels(likelihood, model.missing)
+    backend = resolve(search.backend, reader)
+    frame = frame_of(reader, settings.prior, anchor_for(likelihood, raw.points), backend.name)
     sample = raw._replace(points=frame.shifted(raw.points))
     found = climbed(run, frame, sample, str(settings.init), settings.max_clusters, search, deadline)
     clusters = run(frame, passes.plain, in_order(found)).sums[0]  # ties go by this order in `labels`, too

@@ -19,6 +19,7 @@ from mapdpm.protocol import Vector
 from mapdpm.search import chunks, passes
 from mapdpm.search.chunks import Chunk, Frame, Passed
 from mapdpm.search.observed import present_points, taking_part
+from mapdpm.search.widths import asks_for_prior
 from mapdpm.validation import check_weights
 
 _FAN_IN = 8
@@ -185,7 +186,7 @@ def _counted(pair: Any, read: Read) -> Counted:
             return Counted(0, 0, False, None, None)
         names = column_names(X)
         chunk = read.chunk(pair, 0)
-        if read.likelihood is not None and not isinstance(read.likelihood, type):
+        if read.likelihood is not None and not asks_for_prior(read.likelihood):
             read.likelihood.for_data(chunk.points)
         has_moments = isinstance(chunk.points, np.ndarray)
         moments = moments_of(chunk.points, chunk.weights) if has_moments and chunk.n_points else None

@@ -89,6 +89,7 @@ def parameters(
             return made
 
         cls.axes = axes  # type: ignore[attr-defined]
+        cls.positive = positive  # type: ignore[attr-defined]
         cls.widths = widths or {}  # type: ignore[attr-defined]
         cls.number = number  # type: ignore[attr-defined]
         cls.name = name or (kebab(cls.__name__) if number else "")  # type: ignore[attr-defined]

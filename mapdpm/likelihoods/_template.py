@@ -1,7 +1,7 @@
 """A likelihood to copy: waiting times. It is complete, and the laws run over it, too.
 
-To add a family: copy this file, change the mathematics, name it in ``likelihoods/__init__.py``, and add it to
-``FAMILIES`` in tests/families.py so that the laws find it. docs/adding-a-likelihood.md shows each step. Rules:
+To add a family: copy this file, change the mathematics, and give it a name, or in the package a number and an import in
+``likelihoods/__init__.py``. docs/adding-a-likelihood.md shows each step. Rules:
 
 - ``row[0]`` is the total weight of the cluster; statistics come first, prepared constants behind them;
 - verbs are plain scalar code (loops, ``math``): they run as Python and under numba; share code through functions that

@@ -105,6 +105,11 @@ class Mixed:
         """Whether the prior of a part is to be fitted."""
         return any(isinstance(block.family, type) for block in self.blocks)
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether the places of columns, and the levels of categories, are known."""
+        return all(block.places for block in self.blocks)
+
     def _asdict(self) -> dict[str, Any]:
         return {text_of(block.key): block.family for block in self.blocks}
 
@@ -157,7 +162,7 @@ class Mixed:
         columns = columns_of(X)
         if not len(columns) or not len(columns[0].values):
             check_points(X)  # says that there are none
-        if all(block.places for block in self.blocks) and all(isinstance(each.name, int) for each in columns):
+        if self.is_bound and all(isinstance(each.name, int) for each in columns):
             return self
         places = {column.name: place for place, column in enumerate(columns)}
         places |= {place: place for place in range(len(columns))}

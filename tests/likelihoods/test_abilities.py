@@ -26,11 +26,14 @@ from mapdpm import (
     select_alpha,
 )
 from mapdpm.cli import main
+from mapdpm.data import read_by
 from mapdpm.likelihoods import FAMILIES, STREAM_FAMILIES
 from mapdpm.likelihoods._skipping import has_verb
 from mapdpm.likelihoods._template import GammaExponential
 from mapdpm.samplers import CollapsedGibbs, UncollapsedGibbs, sample
 from mapdpm.search import fit as fitting
+from mapdpm.search.observed import observed
+from mapdpm.testing import laws
 from tests.beta_geometric import BetaGeometric
 from tests.families import as_array, example
 from tests.mixed import bound, prior, table
@@ -46,8 +49,6 @@ def case_of(kind):
         given = bound(prior(rng, 4), 4)
         classes = Mixed({key: type(family) for key, family in given.parts.items()})
         return SimpleNamespace(prior=given, X=data.array, fitted=classes)
-    if kind is BetaGeometric:
-        return SimpleNamespace(prior=kind(2.0, 3.0), X=rng.geometric(0.2, (N, 2)) - 1.0, fitted=kind)
     likelihood, data = example(kind, rng, n=N, D=2)
     return SimpleNamespace(prior=likelihood, X=data.words if kind is Categorical else as_array(data), fitted=kind)
 
@@ -91,7 +92,13 @@ def has_name(case):
     return isinstance(case.prior, Mixed) or bool(type(case.prior).name)
 
 
+def obeys_the_laws(case):
+    seen = observed(case.prior, read_by(case.prior, case.X))
+    laws.check_likelihood(seen.shifted, seen.data, N)
+
+
 ABILITIES = {
+    "the laws": obeys_the_laws,
     "a fit": fitted,
     "fitted prior": lambda case: MAPDPM(likelihood=case.fitted).fit(case.X),
     "missing values": with_gaps,
