@@ -103,7 +103,7 @@ class PackedMixture(FittedEstimator):
         """The names of the columns of ``X``, its points in the form that the likelihood reads, and the likelihood."""
         names = None if type(X) is np.ndarray else column_names(X)
         likelihood = self.likelihood
-        if isinstance(likelihood, Mixed) or (isinstance(likelihood, str) and hasattr(X, "dtypes")):
+        if isinstance(likelihood, Mixed) or (isinstance(likelihood, (str, type)) and hasattr(X, "dtypes")):
             likelihood = of_columns(likelihood, X)
         family = family_to_fit(likelihood) or likelihood if _may_be_open(likelihood) else likelihood
         return names, read_by(family, X, missing), likelihood

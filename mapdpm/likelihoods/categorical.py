@@ -44,7 +44,8 @@ class Categorical(NamedTuple):
 
     Notes
     -----
-    Immutable and comparable. ``X`` is one number of a word for each point, or what ``documents.read`` returns. A row is
+    Immutable and comparable. ``X`` is one number of a word for each point, or what ``documents.read`` returns. For the
+    columns of a table it is a part of ``Mixed``; the class itself, with a DataFrame, is one part a column. A row is
     ``n, counts | sum of beta``: ``log_predictive``, ``add`` and ``remove`` cost O(1), ``prepare`` nothing, and the
     others O(V). In nats. p(x = v | cluster) = (beta_v + n_v) / (sum of beta + n), maths (75).
 

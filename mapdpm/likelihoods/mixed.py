@@ -288,7 +288,12 @@ class Mixed:
 
 
 def of_columns(likelihood: Any, X: Any) -> Any:
-    """``likelihood``, bound to the columns of ``X`` where it is mixed; "auto" is, where columns are not all numbers."""
+    """``likelihood``, bound to the columns of ``X`` where it is mixed.
+
+    "auto" is, where columns are not all numbers; and so is the class ``Categorical`` for a DataFrame: one a column.
+    """
+    if likelihood is Categorical and hasattr(X, "dtypes"):
+        likelihood = Mixed({column.name: Categorical for column in columns_of(X)})
     if isinstance(likelihood, str) and likelihood == AUTO and kinds_differ(X):
         mixed = Mixed.by_types(X)
         likelihood = AUTO if all(block.kind is NormalGamma for block in mixed.blocks) else mixed

@@ -73,6 +73,14 @@ def test_numbers_alone_are_normal():
     assert objects.likelihood_ == fitted(numbers, "auto").likelihood_
 
 
+def test_the_class_of_categories_is_for_each_column():
+    answers = FRAME[["mode", "door"]]
+    model = fitted(answers, Categorical)
+    assert model.likelihood_.parts.keys() == {"mode", "door"}
+    assert set(model.likelihood_.kinds()) == {Categorical}
+    labels_are(model)
+
+
 def test_the_joint_is_a_sum_over_the_parts():
     model = fitted()
     table = model.likelihood_.read_table(FRAME, missing=False)
