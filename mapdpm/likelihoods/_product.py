@@ -111,7 +111,7 @@ class Product(NamedTuple):
     """A family, or a ``Pair`` of them, over the columns of a ``Table``; a part without any value is left out.
 
     A row is the weight of all points, and the rows of the parts. Their constants lie among their statistics, so all of
-    a row counts as statistics: ``merge`` adds what has to be added, and ``prepare`` makes the constants anew.
+    a row counts as statistics (decision 157): ``merge`` adds what is to be added, and ``prepare`` makes constants anew.
     """
 
     parts: Any
