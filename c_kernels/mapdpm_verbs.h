@@ -4,6 +4,7 @@
 #ifndef MAPDPM_VERBS_H
 #define MAPDPM_VERBS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* The dynamic linker chooses among clones of a function. The sanitizers start too late for that. MAPDPM_ONE_CLONE names

@@ -13,7 +13,7 @@ import numpy as np
 
 from mapdpm.likelihoods import FAMILIES
 from mapdpm.likelihoods._product import Product, parts_of
-from mapdpm.likelihoods._skipping import Skipping
+from mapdpm.likelihoods._skipping import Skipping, has_verb, plain
 from mapdpm.translation.names import symbol_of
 
 _MOST_GATHERED = 64  # MAPDPM_MOST_GATHERED of mapdpm_verbs.h
@@ -25,7 +25,7 @@ def why_no_verbs(likelihood: Any) -> str:
         return next((why for part in parts_of(likelihood) if (why := why_no_verbs(part.family))), "")
     if isinstance(likelihood, Skipping):
         one = likelihood.family.feature(0)
-        if max(one.size(), getattr(one, "n_parameters", int)()) > _MOST_GATHERED:
+        if max(one.size(), _n_parameters(one)) > _MOST_GATHERED:
             return f"the row of one feature has more than {_MOST_GATHERED} numbers"
         return why_no_verbs(one)
     kind = type(likelihood)
@@ -66,7 +66,12 @@ def _factors_of(likelihood: Any) -> Iterator[_Factor]:
     parameters = 0
     for family, columns, row in parts_of(likelihood):
         yield _Factor(family, columns.stop - columns.start, columns.start, row.start, parameters, 1)
-        parameters += getattr(family, "n_parameters", int)()
+        parameters += _n_parameters(family)
+
+
+def _n_parameters(likelihood: Any) -> int:
+    """The number of parameters of a cluster; 0 where the family has none."""
+    return int(likelihood.n_parameters()) if has_verb(plain(likelihood), "n_parameters") else 0
 
 
 class Called:
@@ -81,7 +86,7 @@ class Called:
     def _fill(self, view: Any, likelihood: Any) -> Any:
         """Fill a view; returns the verbs."""
         view.size, view.n_statistics = likelihood.size(), likelihood.n_statistics()
-        view.n_parameters = getattr(likelihood, "n_parameters", int)()
+        view.n_parameters = _n_parameters(likelihood)
         if isinstance(likelihood, (Skipping, Product)):
             factors = list(_factors_of(likelihood))
             view.n_factors, view.n_columns = len(factors), sum(each.width for each in factors)

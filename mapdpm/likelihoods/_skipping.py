@@ -161,6 +161,9 @@ def has_verb(likelihood: Any, verb: str) -> bool:
 
 def empirical_prior(family: Any, X: Any, sample_weight: Any = None, missing: str = MISSING[0]) -> Any:
     """``family.empirical``; ValueError for weights, or values that may be ``missing``, if the family takes none."""
+    if not hasattr(family, "empirical"):
+        msg = f"{named(family)} has no `empirical`, which computes a prior from data: give one with its prior"
+        raise ValueError(msg)
     given = {} if sample_weight is None else {"sample_weight": sample_weight}
     if missing == _SKIP:
         given["missing"] = missing

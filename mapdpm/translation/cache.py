@@ -111,10 +111,15 @@ def _compiled(kind: type[Any], source: str, compiler: list[str]) -> Path:
                 command, capture_output=True, text=True, timeout=_SECONDS, check=False
             )
             if done.returncode or not library.exists():
-                lines = [line for line in done.stderr.splitlines() if line.strip()]
-                raise _CompilationError(lines[-1] if lines else f"{compiler[0]} failed")
+                raise _CompilationError(_complaint(done.stderr) or f"{compiler[0]} failed")
             library.replace(path)
     return path
+
+
+def _complaint(stderr: str) -> str:
+    """The first line with an error, else the last line."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    return next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
 
 
 def _own_folder() -> Path:
