@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+QUICK_BACKENDS = ("c", "python")
+"""Those of `make test`: numba compiles for seconds each."""
+
 
 def complete_but(quick: Collection[Any], values: Iterable[Any]) -> list[Any]:
     """``values`` as parameters of a test, all but ``quick`` for `make test-all` only."""

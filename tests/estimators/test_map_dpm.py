@@ -18,7 +18,7 @@ from mapdpm.protocol import Model
 from mapdpm.testing.data import crp_mixture, hostile
 from mapdpm.testing.exact import partitions
 from tests.families import example
-from tests.marks import complete_but, ends_early
+from tests.marks import QUICK_BACKENDS, complete_but, ends_early
 from tests.oracle import raw
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -174,7 +174,7 @@ def test_novelty_and_probabilities():
     assert proba[0, -1] > 0.5
 
 
-@pytest.mark.parametrize("backend", complete_but(["c", "python"], BACKENDS))
+@pytest.mark.parametrize("backend", complete_but(QUICK_BACKENDS, BACKENDS))
 def test_integer_weight_is_repetition_in_the_joint(backend):
     """Holds for a given partition; in a fit, copies may part. Here one sweep finds it, for blobs are far apart."""
     X = blobs(4, n=40)
@@ -185,7 +185,7 @@ def test_integer_weight_is_repetition_in_the_joint(backend):
     assert copies.history_[0] == pytest.approx(heavy.log_joint_, rel=1e-11)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", complete_but(QUICK_BACKENDS, BACKENDS))
 def test_starts(backend):
     X = blobs(6, n=60)
     fits = {
@@ -250,7 +250,7 @@ def test_weights_of_any_ratio():
             assert all(np.isfinite(model.log_joint_) for model in fits)
 
 
-@pytest.mark.parametrize("backend", ["c", "numba", "python"])
+@pytest.mark.parametrize("backend", complete_but(QUICK_BACKENDS, BACKENDS))
 def test_many_outliers_leave_no_trace(backend):
     """Each a thirtieth of the one before: no removal alone costs four digits, seven of them cost all."""
     likelihood, prior = NormalGamma([0.0], 0.1, 1.0, [1.0]), partition_prior(1.0)
@@ -267,7 +267,7 @@ def test_many_outliers_leave_no_trace(backend):
         states.check(likelihood, X, None, state, tolerance=1e-9)
 
 
-@pytest.mark.parametrize("backend", complete_but(["c", "python"], BACKENDS))
+@pytest.mark.parametrize("backend", complete_but(QUICK_BACKENDS, BACKENDS))
 def test_capacity_grows_and_a_cap_holds(backend):
     X = 100.0 * np.arange(70.0)[:, None]
     likelihood = NormalKnownVariance(0.0, 1e6, 1.0)  # a neighbour at 100 deviations: -2,500 nats; a new cluster: -32

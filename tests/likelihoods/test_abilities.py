@@ -92,6 +92,10 @@ def has_name(case):
     return isinstance(case.prior, Mixed) or bool(type(case.prior).name)
 
 
+def runs_in_c(model):
+    assert model.backend_ == "c"
+
+
 def obeys_the_laws(case):
     seen = observed(case.prior, read_by(case.prior, case.X))
     laws.check_likelihood(seen.shifted, seen.data, N)
@@ -100,6 +104,7 @@ def obeys_the_laws(case):
 ABILITIES = {
     "the laws": obeys_the_laws,
     "a fit": fitted,
+    "a fit in C": lambda case: runs_in_c(fitted(case)),
     "fitted prior": lambda case: MAPDPM(likelihood=case.fitted).fit(case.X),
     "missing values": with_gaps,
     "weights": lambda case: MAPDPM(likelihood=case.prior).fit(case.X, sample_weight=np.full(N, 1.5)),

@@ -8,7 +8,7 @@ from scipy import stats
 
 from mapdpm import MAPDPM, BetaBernoulli, GammaPoisson, NormalGamma, NormalInverseWishart, NormalKnownVariance
 from mapdpm.backends import BACKENDS
-from tests.marks import complete_but
+from tests.marks import QUICK_BACKENDS, complete_but
 from tests.missing_values import with_gaps
 from tests.oracle import missing, raw
 
@@ -43,7 +43,7 @@ def by_marginals(X, labels, log_marginal, log_p):
     return log_p + math.fsum([*(whole[k] for k in labels), *(-each for each in rest)])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", complete_but(QUICK_BACKENDS, BACKENDS))
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_it_is_16_of_the_paper(backend, offset):
     X, likelihood = blobs(offset), PRIOR._replace(m0=PRIOR.m0 + offset)

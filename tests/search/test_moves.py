@@ -20,7 +20,7 @@ from mapdpm.search.moves.permutation import Permutation, best_consistent, sorted
 from mapdpm.search.problem import Problem
 from mapdpm.testing.data import crp_mixture, hostile, small
 from tests.faults import AlphaDropped
-from tests.marks import complete_but
+from tests.marks import QUICK_BACKENDS, complete_but
 from tests.oracle import raw
 from tests.oracle import search as oracle
 
@@ -71,7 +71,7 @@ def pairs_of(problem, state):
     return losses
 
 
-@pytest.mark.parametrize("backend", complete_but(["c", "python"], BACKENDS))
+@pytest.mark.parametrize("backend", complete_but(QUICK_BACKENDS, BACKENDS))
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("discount", [0.0, 0.4])
 def test_merging_costs_what_the_joint_loses(backend, family, discount):
@@ -86,7 +86,7 @@ def test_merging_costs_what_the_joint_loses(backend, family, discount):
             assert loss == pytest.approx(before - after, abs=1e-9 * (1.0 + abs(before)))
 
 
-@pytest.mark.parametrize("backend", complete_but(["c", "python"], BACKENDS))
+@pytest.mark.parametrize("backend", complete_but(QUICK_BACKENDS, BACKENDS))
 def test_partners_are_the_cheapest_also_after_changes(backend):
     rng = np.random.default_rng(2)
     X = rng.normal(0.0, 3.0, (40, 2))
@@ -187,7 +187,7 @@ def test_three_clusters_merge_where_no_two_of_them_would(seed, labels):
 
 
 @pytest.mark.complete
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", complete_but(QUICK_BACKENDS, BACKENDS))
 def test_the_best_clustering_consistent_with_an_order(backend):
     """300 cases (100 in plain Python) against all 2^(n - 1) clusterings, a third with a discount, a third capped."""
     for seed in range(100 if backend == "python" else 300):
@@ -203,7 +203,7 @@ def test_the_best_clustering_consistent_with_an_order(backend):
         assert cap is None or labels.max() < cap
 
 
-@pytest.mark.parametrize("backend", complete_but(["c", "python"], BACKENDS))
+@pytest.mark.parametrize("backend", complete_but(QUICK_BACKENDS, BACKENDS))
 def test_the_best_cut_is_the_best_of_all(backend):
     for seed in range(30):
         rng = np.random.default_rng([5, seed])
@@ -234,7 +234,7 @@ def test_a_cut_between_runs_is_the_same_on_all_backends(weighted):
         np.testing.assert_allclose([joint for _, joint in found], found[0][1], rtol=1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", complete_but(QUICK_BACKENDS, BACKENDS))
 def test_to_settle_is_to_sweep(backend):
     X, _, likelihood = crp_mixture(np.random.default_rng(8), 120)
     problem = problem_of(X, likelihood, partition_prior(3.0), backend)
@@ -251,7 +251,7 @@ def test_to_settle_is_to_sweep(backend):
     assert problem.backend.sweep(problem.model, one, 0, False)[1] == 0
 
 
-@pytest.mark.parametrize("backend", ["c", "numba"])
+@pytest.mark.parametrize("backend", complete_but(QUICK_BACKENDS, ["c", "numba"]))
 def test_a_beam_loses_little_and_a_wide_one_nothing(backend):
     X, _, likelihood = crp_mixture(np.random.default_rng(6), 150)
     problem = problem_of(X, likelihood, partition_prior(3.0), backend)

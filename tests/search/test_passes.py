@@ -101,8 +101,7 @@ def test_small_clusters_are_held_for_a_reason():
     [
         *itertools.product(["python"], FAMILIES),
         *(("c", family) for family in FAMILIES),
-        ("numba", NormalGamma),
-        *(pytest.param("numba", family, marks=pytest.mark.complete) for family in FAMILIES[1:]),
+        *(pytest.param("numba", family, marks=pytest.mark.complete) for family in FAMILIES),
     ],
 )
 def test_labels_and_margins_are_those_of_the_slow_twin(name, family):
