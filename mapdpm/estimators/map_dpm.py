@@ -70,8 +70,8 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         limit.
     missing : {"error", "skip"}
         "skip": NaN is a missing value, and is integrated out: exact, for families of independent features
-        (``NormalGamma``, ``NormalKnownVariance``, ``GammaPoisson``, ``BetaBernoulli``). A point needs one value at
-        least. C has the two normal families. "error": NaN is an error.
+        (``NormalGamma``, ``NormalKnownVariance``, ``GammaPoisson``, ``BetaBernoulli``) and for ``Mixed``. A point needs
+        one value at least. "error": NaN is an error.
     init : {"sequential", "random-order", "single"} or array of shape (n_points,)
         The start. "sequential": one pass in which points join clusters in the order of the data. "random-order": the
         same in random order. (With ``moves``, both start from one cluster of all points where that is better.)
@@ -90,8 +90,8 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         Seconds after which the search ends with the best result so far; the current sweep is finished first. Results
         then depend on the speed of the machine.
     backend : {"auto", "c", "numba", "python"}
-        Implementation. "auto" is C where C has the family, else numba, else python. Labels agree, unless the gap
-        between two scores equals the tolerance of ties, 1e-10 (1 + |best score|), up to rounding.
+        Implementation. "auto" is C, for a family of your own by the C compiler; else numba, else python. Labels agree,
+        unless the gap between two scores equals the tolerance of ties, 1e-10 (1 + |best score|), up to rounding.
     n_jobs : int or None
         Number of threads, over restarts, passes and scored points; None is 1. Results do not depend on it.
     random_state : int, numpy Generator, RandomState or None
