@@ -285,7 +285,7 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
             ``NormalGamma.empirical(X)``. None is ``likelihood_``.
         X : array-like, optional
             For "overlap": points at which to compare clusters, such as those of the fit. None: by the statistics of
-            clusters alone, for normal families.
+            clusters alone; families that are not normal draw points from them.
 
         Returns
         -------

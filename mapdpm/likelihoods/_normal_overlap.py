@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.likelihoods import _triangle as tri
-from mapdpm.likelihoods._skipping import called, plain, skips
+from mapdpm.likelihoods._skipping import plain, skips
 from mapdpm.likelihoods.normal_gamma import NormalGamma
 from mapdpm.likelihoods.normal_inverse_wishart import NormalInverseWishart
 from mapdpm.likelihoods.normal_known_variance import NormalKnownVariance
@@ -24,6 +24,11 @@ _SMALLEST_SPREAD = 1e-20  # of a form that is a constant: two equal clusters
 _DIAGONAL = (NormalGamma, NormalKnownVariance)
 
 
+def has_closed_form(likelihood: Any) -> bool:
+    """Whether clusters are normals."""
+    return isinstance(plain(likelihood), (*_DIAGONAL, NormalInverseWishart))
+
+
 def log_misclassified(likelihood: Any, rows: Matrix) -> Matrix:
     """ln P(pi_j F_j(x) > pi_i F_i(x)) for x of cluster i, shape (K, K); rows are i. The diagonal means nothing.
 
@@ -31,11 +36,7 @@ def log_misclassified(likelihood: Any, rows: Matrix) -> Matrix:
     is c + sum_d (a_d z_d^2 + b_d z_d) of independent standard normals z. Its tail is found by the saddlepoint
     approximation of Lugannani and Rice (1980). O(K^2 D); for full matrices O(K^2 D^3).
     """
-    diagonal = isinstance(plain(likelihood), _DIAGONAL)
-    if not diagonal and not isinstance(likelihood, NormalInverseWishart):
-        msg = f"the overlap of clusters of {called(likelihood)} needs points: give X"
-        raise ValueError(msg)
-    K = len(rows)
+    diagonal, K = isinstance(plain(likelihood), _DIAGONAL), len(rows)
     parameters = np.empty((K, likelihood.n_parameters()))
     for row, own in zip(rows, parameters, strict=True):
         likelihood.tangent(row, own)

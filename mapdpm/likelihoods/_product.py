@@ -180,7 +180,7 @@ class Product(NamedTuple):
         blocks, at = [], 0
         for family, columns, _ in parts_of(self):
             own = family.n_parameters()
-            drawn = plain(family).draw_points(parameters[at : at + own], n, rng)
+            drawn = family.draw_points(parameters[at : at + own], n, rng)
             blocks.append(np.asarray(drawn, dtype=np.float64).reshape(n, columns.stop - columns.start))
             at += own
         return np.concatenate(blocks, axis=1)

@@ -11,7 +11,7 @@ from mapdpm.jit import jitable
 from mapdpm.likelihoods._moments import LEAST_SHARE
 from mapdpm.likelihoods._sums import is_exact
 from mapdpm.names import MISSING
-from mapdpm.protocol import Matrix, Vector
+from mapdpm.protocol import Matrix, RngVerbs, Vector
 
 _SKIP = MISSING[1]
 
@@ -114,6 +114,16 @@ class Skipping(NamedTuple):
 
     def n_parameters(self) -> int:
         return self.n_features * int(self.family.feature(0).n_parameters())
+
+    def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
+        D = self.n_features
+        for d in range(D):
+            self.family.feature(d).draw(row[1 + d :: D], parameters[d::D], rng)
+
+    def draw_points(self, parameters: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        """Points with all values."""
+        D = self.n_features
+        return np.hstack([self.family.feature(d).draw_points(parameters[d::D], n, rng) for d in range(D)])
 
     def tangent(self, row: Vector, parameters: Vector) -> None:
         D = self.n_features

@@ -62,6 +62,10 @@ class GammaExponential(NamedTuple):
             raise ValueError(msg)
         return fitted_to(self, X)
 
+    def scaled(self, scale: Vector) -> GammaExponential:
+        """The same model for data multiplied by ``scale``."""
+        return self._replace(b0=self.b0 * scale)
+
     def fault(self, statistics: Matrix) -> str:
         """What statistics in a file have that those of no data have; empty where nothing is wrong."""
         return fault_of_sums(statistics)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapdpm.likelihoods._normal_overlap import log_misclassified
+from mapdpm.likelihoods._normal_overlap import has_closed_form, log_misclassified
+from mapdpm.merging.overlap_of_draws import log_misclassified_draws
 from mapdpm.merging.tree import MergeTree, tree_of
 from mapdpm.protocol import Labels, Matrix
 from mapdpm.state import Mixture
@@ -17,8 +18,9 @@ def tree_by_overlap(mixture: Mixture, log_shares: Matrix | None, clusters: Label
 
     ``log_shares`` are the logarithms of the posterior probabilities of clusters for some points, (N, K): the
     probability that a point of A is taken for one of B is the share of A, of all points, at which B is the most
-    probable group. O(N K^2). None: by statistics alone, for normal families. The probability for pairs of clusters is
-    then a tail of a quadratic form, and those of groups are sums over their clusters, at most 1. O(K^2 D + K^3).
+    probable group. O(N K^2). None: by statistics alone. The probability for pairs of clusters is then a tail of a
+    quadratic form for normal families, a share of drawn points for others, and those of groups are sums over their
+    clusters, at most 1. O(K^2 D + K^3).
     """
     overlaps = _Pairwise(mixture) if log_shares is None else _AtPoints(log_shares)
     pairs, losses = [], []
@@ -60,7 +62,11 @@ class _Pairwise:
     def __init__(self, mixture: Mixture) -> None:
         rows = mixture.state.rows[:-1]
         self._weights = np.log(rows[:, 0])
-        self._taken = self._weights[:, None] + log_misclassified(mixture.likelihood, rows)
+        if has_closed_form(mixture.likelihood):
+            logs = log_misclassified(mixture.likelihood, rows)
+        else:
+            logs = log_misclassified_draws(mixture)
+        self._taken = self._weights[:, None] + logs
         self.slots = list(range(len(self._weights)))
 
     def matrix(self) -> Matrix:

@@ -152,10 +152,10 @@ def why_not(kind, ability):
     has_moments = hasattr(kind, "moments")
     reasons = {
         "missing values": (kind is not Mixed and not hasattr(kind, "feature"), "its features are not independent"),
-        "tree by overlap alone": (not has_moments or kind is Mixed, "no closed form: needs points"),
+        "tree by overlap alone": (kind is DirichletMultinomial, "the length of a document is not modelled"),
         "means_": (not has_moments, "its statistics hold no squares"),
         "a shift": (not hasattr(kind, "shifted") or kind is Mixed, "it has no location"),
-        "other units": (not hasattr(kind, "scaled") or kind is Mixed, "it has no units"),
+        "other units": (not hasattr(kind, "scaled") or kind is Mixed, "counts have no units"),
         "points drawn": (kind is DirichletMultinomial, "the length of a document is not modelled"),
         "file": (kind is GammaExponential, "the template has no name"),
         "empirical Bayes": (kind is Mixed, "its parts are fitted, each by itself"),
