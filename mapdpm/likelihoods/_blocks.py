@@ -110,4 +110,4 @@ def empirical(block: Block, own: Matrix, weights: Weights, missing: str) -> Any:
 
 
 def text_of(key: Any) -> str:
-    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+    return "+".join(map(str, key)) if isinstance(key, tuple) else str(key)

@@ -37,6 +37,8 @@ def start_of(setting: Setting, family: type) -> Setting:
     if not setting:
         if not searched(family):
             msg = f"name the parameters of {named(family)} to choose: alphas=[{{'NAME_scale': 1.0}}]"
+            if hasattr(family, "blocks"):
+                msg = "the priors of the parts of Mixed are fitted with the clusters; choose alpha by method='map'"
             raise ValueError(msg)
         return dict.fromkeys(searched(family), 1.0)
     for name, value in setting.items():
