@@ -58,8 +58,14 @@ SOURCES = (
     "stream/stream_snapshot.c",
     "files/slots.c",
     "features/features.c",
-    "features/features_steps.c",
-    "features/features_blocks.c",
+    "features/lag.c",
+    "features/difference.c",
+    "features/centre.c",
+    "features/seasonal.c",
+    "features/rms.c",
+    "features/band_energy.c",
+    "features/join.c",
+    "features/features_kinds.c",
     "features/features_snapshot.c",
 )
 TOP = """/* SPDX-License-Identifier: BSD-3-Clause

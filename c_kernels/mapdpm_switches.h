@@ -85,10 +85,13 @@ typedef mapdpm_real md_real;
 #define CLONES
 #endif
 
-/* For functions that several files share and programs do not call. They are static in the amalgamation
- * (amalgamate.py). */
+/* For functions that several files share and programs do not call, and for declarations of such constants. They are
+ * static in the amalgamation (amalgamate.py). */
 #ifndef MAPDPM_INTERNAL
 #define MAPDPM_INTERNAL
+#define MAPDPM_INTERNAL_CONSTANT extern
+#else
+#define MAPDPM_INTERNAL_CONSTANT static
 #endif
 
 #ifdef MAPDPM_FEATURES

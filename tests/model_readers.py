@@ -22,6 +22,7 @@ from mapdpm import (
 )
 from mapdpm.cli import tables
 from mapdpm.features import Transformer, parse
+from mapdpm.features.transformer import KINDS
 from mapdpm.files import container
 from mapdpm.files.c_export import as_stream, c_files
 from mapdpm.files.errors import ModelFileError
@@ -316,7 +317,7 @@ def use_stream(model):
 # ---- features --------------------------------------------------------------------------------------------------------
 
 _PIPELINES = (
-    "Lag(2) | Centre(5) | Difference()",
+    " | ".join(kind.example for kind in KINDS.values()),
     "Seasonal('week', half_life=3.0, utc_offset=-2.5)",
     "RMS(4) + CrestFactor(4) + BandEnergy(4, [(0, 1.5), (1.5, 2)], 4.0)",
     "Lag(1, dtype='float32')",

@@ -10,102 +10,57 @@ typedef struct {
 
 /* ---- checks of steps --------------------------------------------------------------------------------------------- */
 
-static int is_a_block(uint32_t kind)
+/* Whether the fields that the kind uses are valid, and those that it does not use are 0. */
+static int are_fields(const mapdpm_step *t, const step_kind *kind)
 {
-    return kind == MAPDPM_STEP_RMS || kind == MAPDPM_STEP_CREST || kind == MAPDPM_STEP_BAND;
-}
+    const uint32_t n = t->n, is = kind->is;
 
-/* Whether n is one that the kind allows. */
-static int is_length(const mapdpm_step *t)
-{
-    switch (t->kind) {
-    case MAPDPM_STEP_LAG:
-        return t->n >= 1 && t->n <= LONGEST_LAG;
-    case MAPDPM_STEP_SEASONAL:
-        return t->n == HOURS || t->n == DAYS || t->n == HOURS_OF_WEEK;
-    case MAPDPM_STEP_JOIN:
-        return t->n == 0;
-    default:
-        return t->n >= 1 && t->n <= LARGEST_BLOCK;
-    }
-}
-
-/* Whether the fields are valid, and those that the kind does not use are 0. */
-static int are_fields(const mapdpm_step *t)
-{
-    const int is_seasonal = t->kind == MAPDPM_STEP_SEASONAL, is_band = t->kind == MAPDPM_STEP_BAND;
-
-    if (t->kind < MAPDPM_STEP_LAG || t->kind > MAPDPM_STEP_JOIN || !is_length(t))
+    if ((is & USES_SEASON) != 0 ? n != HOURS && n != DAYS && n != HOURS_OF_WEEK
+                                : ((is & USES_N) != 0 ? n < 1 || n > LARGEST_BLOCK : n != 0))
         return 0;
-    if (t->second != 0 && t->kind != MAPDPM_STEP_JOIN)
+    if (t->second != 0 && (is & USES_SECOND) == 0)
         return 0;
-    if (is_band ? !(t->first >= 1 && t->first < t->end && t->end <= t->n / 2 + 1) : (t->first != 0 || t->end != 0))
+    if ((is & USES_BAND) != 0 ? !(t->first >= 1 && t->first < t->end && t->end <= n / 2 + 1)
+                              : (t->first != 0 || t->end != 0))
         return 0;
-    if (is_seasonal ? (t->offset < -MINUTES_OF_DAY || t->offset > MINUTES_OF_DAY) : t->offset != 0)
+    if (t->offset != 0 && ((is & USES_OFFSET) == 0 || t->offset < -MINUTES_OF_DAY || t->offset > MINUTES_OF_DAY))
         return 0;
-    if (t->centred > (t->kind == MAPDPM_STEP_RMS || t->kind == MAPDPM_STEP_CREST ? 1u : 0u))
+    if (t->centred > ((is & USES_CENTRED) != 0 ? 1u : 0u))
         return 0;
     if (!(t->half_life >= 0 && t->half_life <= 0))
-        return is_seasonal && t->half_life >= (md_real)1e-6 && t->half_life <= (md_real)1e9;
+        return (is & USES_HALF_LIFE) != 0 && t->half_life >= (md_real)1e-6 && t->half_life <= (md_real)1e9;
     return 1;
 }
 
-/* The sizes of a step whose source has D features. */
-static step_sizes sizes_of(const mapdpm_step *t, uint64_t D)
+/* The reals of the state of a valid step, of each feature of its source; its counters. */
+static uint32_t reals_in(const mapdpm_step *t, const step_kind *kind)
 {
-    step_sizes s = {0, 0, 0};
+    return kind->state[0] + kind->state[1] * t->n + kind->state[2] * n_bins(t);
+}
 
-    switch (t->kind) {
-    case MAPDPM_STEP_LAG:
-    case MAPDPM_STEP_DIFFERENCE:
-        s.state = D * t->n;
-        s.words = 1;
-        break;
-    case MAPDPM_STEP_CENTRE:
-        s.state = D * ((uint64_t)t->n + CENTRE_SUMS);
-        s.words = 2 + 2 * D;
-        break;
-    case MAPDPM_STEP_SEASONAL:
-        s.state = D * (SEASONAL_SUMS + 2 * (uint64_t)t->n);
-        s.table = 1;
-        break;
-    case MAPDPM_STEP_RMS:
-        s.state = 2 * D;
-        s.words = 1 + D;
-        break;
-    case MAPDPM_STEP_CREST:
-        s.state = 4 * D;
-        s.words = 1 + D;
-        break;
-    case MAPDPM_STEP_BAND:
-        s.state = D * (1 + 2 * (uint64_t)(t->end - t->first));
-        s.table = t->end - t->first;
-        s.words = 1 + D;
-        break;
-    default:
-        break;
-    }
-    return s;
+static uint32_t counters_in(const step_kind *kind, uint32_t D)
+{
+    return kind->words[0] + kind->words[1] * D;
 }
 
 /* The result of a valid step i, or a width of 0. of[0] is the point, of[i] the result of the i-th step. */
-static outcome outcome_of(const mapdpm_step *t, uint32_t i, const outcome *of)
+static outcome outcome_of(const mapdpm_step *t, const step_kind *kind, uint32_t i, const outcome *of)
 {
     outcome o = {0, 0};
     uint64_t width, period;
 
-    if (!are_fields(t) || t->source > i || t->second > i)
+    if (kind == NULL || t->source > i || t->second > i || !are_fields(t, kind))
         return o;
     width = of[t->source].width;
     period = of[t->source].period;
-    if (t->kind == MAPDPM_STEP_LAG)
+    if ((kind->is & HAS_LAGS) != 0)
         width *= (uint64_t)t->n + 1;
-    if (t->kind == MAPDPM_STEP_JOIN) {
+    if ((kind->is & USES_SECOND) != 0) {
         width += of[t->second].width;
         if (of[t->second].period != period)
             return o;
     }
-    if (is_a_block(t->kind))
+    if ((kind->is & IN_BLOCKS) != 0)
         period *= t->n;
     if (width > LARGEST_WIDTH || period > INT32_MAX)
         return o;
@@ -131,29 +86,31 @@ static uint64_t lay_out_steps(mapdpm_features *f, planned_step *planned, const m
     f->timed = 0;
     for (i = 0; i < f->n_steps; i++) {
         const mapdpm_step t = file != NULL ? features_step_in(file, i) : steps[i];
-        const outcome o = outcome_of(&t, i, of);
-        step_sizes s;
+        const step_kind *const kind = features_kind(t.kind);
+        const outcome o = outcome_of(&t, kind, i, of);
+        uint32_t D, n_table;
 
         if (o.width == 0)
             return 0;
-        s = sizes_of(&t, of[t.source].width);
+        D = of[t.source].width;
+        n_table = kind->table * ((kind->is & USES_BAND) != 0 ? n_bins(&t) : 1);
         if (planned != NULL) {
             planned_step *const p = planned + i;
 
             memset(p, 0, sizeof *p);
             p->step = t;
-            p->from = of[t.source].width;
+            p->from = D;
             p->width = o.width;
             p->at_state = (uint32_t)state;
             p->at_table = (uint32_t)derived;
-            p->at_result = (uint32_t)(derived + s.table);
+            p->at_result = (uint32_t)(derived + n_table);
             p->at_words = (uint32_t)words;
         }
         of[i + 1] = o;
-        state += s.state;
-        derived += s.table + o.width;
-        words += s.words;
-        f->timed |= t.kind == MAPDPM_STEP_SEASONAL ? 1u : 0u;
+        state += (uint64_t)D * reals_in(&t, kind);
+        derived += (uint64_t)n_table + o.width;
+        words += counters_in(kind, D);
+        f->timed |= (kind->is & NEEDS_TIMES) != 0 ? 1u : 0u;
     }
     bytes = (sizeof *f + f->n_steps * sizeof *planned + (state + derived) * sizeof(md_real) + 4 * words + 7) / 8 * 8;
     if (bytes > INT32_MAX || bytes > SIZE_MAX)
@@ -188,8 +145,13 @@ int features_plan(mapdpm_features *f, const mapdpm_step *steps, const unsigned c
     if (lay_out_steps(f, steps_of(f), steps, file) == 0)
         return MAPDPM_E_ARGUMENT;
     memset(state_of(f), 0, f->bytes - (size_t)((unsigned char *)state_of(f) - (unsigned char *)f));
-    for (i = 0; i < n; i++)
-        features_tabulate(steps_of(f) + i, derived_of(f) + steps_of(f)[i].at_table);
+    for (i = 0; i < n; i++) {
+        const planned_step *const p = steps_of(f) + i;
+        const step_kind *const kind = features_kind(p->step.kind);
+
+        if (kind->tabulate != NULL)
+            kind->tabulate(&p->step, derived_of(f) + p->at_table);
+    }
     return MAPDPM_OK;
 }
 
@@ -273,29 +235,57 @@ static void put_result(md_real *to, const md_real *from, uint32_t n)
     }
 }
 
+/* Run a step whose source has a result. Returns 1 if something came out. */
+static uint32_t run(const step_run *r)
+{
+    const planned_step *const p = r->p;
+    const step_kind *const kind = features_kind(p->step.kind);
+    md_real *const result = r->result;
+
+    if ((kind->is & IN_BLOCKS) == 0) {
+        kind->run(r);
+    } else {
+        r->words[0]++;
+        kind->run(r);
+        if (r->words[0] < p->step.n)
+            return 0;
+        memset(r->state, 0, (size_t)p->from * reals_in(&p->step, kind) * sizeof(md_real));
+        memset(r->words, 0, counters_in(kind, p->from) * sizeof(uint32_t));
+    }
+    put_result(result, result, p->width);
+    return 1;
+}
+
 /* The point, which is there, goes through all steps. Returns 1 if a result came out. */
 static int transform(mapdpm_features *f, const md_real *x, const int64_t *microseconds, md_real *out)
 {
     planned_step *const steps = steps_of(f);
-    md_real *const derived = derived_of(f);
+    md_real *const state = state_of(f), *const derived = derived_of(f);
+    uint32_t *const words = counters_of(f);
     uint32_t i, emits = 0;
+    step_run r;
 
     put_result(derived, x, f->n_features);
+    r.microseconds = microseconds;
     for (i = 0; i < f->n_steps; i++) {
         planned_step *const p = steps + i;
-        const uint32_t source = p->step.source;
-        md_real *const result = derived + p->at_result;
+        const uint32_t source = p->step.source, second = p->step.second;
 
         emits = source == 0 || steps[source - 1].emits != 0;
-        if (emits != 0)
-            emits = (uint32_t)features_run(f, p, source == 0 ? derived : derived + steps[source - 1].at_result,
-                                           microseconds);
+        if (emits != 0) {
+            r.p = p;
+            r.x = source == 0 ? derived : derived + steps[source - 1].at_result;
+            r.second = second == 0 ? derived : derived + steps[second - 1].at_result;
+            r.table = derived + p->at_table;
+            r.state = state + p->at_state;
+            r.words = words + p->at_words;
+            r.result = derived + p->at_result;
+            emits = run(&r);
+        }
         p->emits = emits;
-        if (emits != 0)
-            put_result(result, result, p->width);
     }
     if (emits != 0)
-        memcpy(out, derived + steps[f->n_steps - 1].at_result, f->width * sizeof(md_real));
+        memcpy(out, r.result, f->width * sizeof(md_real));
     return (int)emits;
 }
 

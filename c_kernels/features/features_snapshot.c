@@ -89,103 +89,15 @@ int mapdpm_features_memory(const unsigned char *file, size_t file_bytes, size_t 
     return *bytes > 0 ? MAPDPM_OK : MAPDPM_E_DAMAGED;
 }
 
-/* ---- checks of the state ----------------------------------------------------------------------------------------- */
-
-static int are_between(const md_real *x, size_t n, md_real least, md_real most)
-{
-    size_t i;
-
-    for (i = 0; i < n; i++)
-        if (!(x[i] >= least && x[i] <= most))
-            return 0;
-    return 1;
-}
-
-/* Whether entries are values of points, or missing. */
-static int are_values(const md_real *x, size_t n)
-{
-    size_t i;
-
-    for (i = 0; i < n; i++)
-        if (!is_missing(x[i]) && !are_between(x + i, 1, -FEATURE_LIMIT, FEATURE_LIMIT))
-            return 0;
-    return 1;
-}
-
-/* The first `rows` points of a ring that have a value of feature d. */
-static uint32_t values_in(const md_real *ring, uint32_t rows, uint32_t D, uint32_t d)
-{
-    uint32_t i, n = 0;
-
-    for (i = 0; i < rows; i++)
-        n += is_missing(ring[(size_t)i * D + d]) ? 0u : 1u;
-    return n;
-}
-
-static int is_centre(const planned_step *p, const md_real *state, const uint32_t *words)
-{
-    const uint32_t n = p->step.n, D = p->from;
-    const md_real most = FEATURE_LIMIT * 4194304; /* of a sum: 2^20 differences */
-    uint32_t d;
-
-    if (words[0] >= n || words[1] > n || (words[1] < n && words[0] != words[1]))
-        return 0;
-    if (!are_values(state, (size_t)n * D) || !are_between(state + (size_t)n * D, CENTRE_SUMS * (size_t)D, -most, most))
-        return 0;
-    for (d = 0; d < D; d++)
-        if (words[2 + d] != values_in(state, words[1], D, d) || words[2 + D + d] != values_in(state, words[0], D, d))
-            return 0;
-    return 1;
-}
-
-static int is_seasonal(const planned_step *p, const md_real *state)
-{
-    const size_t D = p->from, n = p->step.n;
-    const md_real most = 2 * FEATURE_LIMIT, largest = (md_real)1152921504606846976.0; /* 2^60 */
-
-    return are_between(state, D, -most, most) && are_between(state + D, D, 0, largest) &&
-           are_between(state + 2 * D, n * D, -most, most) && are_between(state + (2 + n) * D, n * D, 0, largest);
-}
-
-static int is_part_of_block(const planned_step *p, const md_real *state, const uint32_t *words)
-{
-    const size_t D = p->from;
-    const md_real most = 2 * FEATURE_LIMIT, squares = FEATURE_LIMIT * FEATURE_LIMIT * 16777216;
-    const md_real sums = FEATURE_LIMIT * (md_real)4398046511104.0; /* 2^42: a recurrence over 2^20 points */
-    uint32_t d;
-
-    if (words[0] >= p->step.n)
-        return 0;
-    for (d = 0; d < D; d++)
-        if (words[1 + d] > words[0] || (words[1 + d] == 0 && !are_between(state + d, 1, 0, 0)))
-            return 0; /* squares about a mean without values could become negative */
-    if (!are_between(state, D, -most, most))
-        return 0;
-    if (p->step.kind == MAPDPM_STEP_BAND)
-        return are_between(state + D, 2 * D * n_bins(p), -sums, sums);
-    return are_between(state + D, D, 0, squares) &&
-           (p->step.kind == MAPDPM_STEP_RMS || are_between(state + 2 * D, 2 * D, -most, most));
-}
-
-/* Whether points could have left this state. */
+/* Whether points could have left the state of a step. */
 static int is_state(const mapdpm_features *f, const planned_step *p)
 {
-    const md_real *const state = state_of(f) + p->at_state;
+    const step_kind *const kind = features_kind(p->step.kind);
     const uint32_t *const words = counters_of(f) + p->at_words;
 
-    switch (p->step.kind) {
-    case MAPDPM_STEP_LAG:
-    case MAPDPM_STEP_DIFFERENCE:
-        return *words <= p->step.n && are_values(state, (size_t)p->step.n * p->from);
-    case MAPDPM_STEP_CENTRE:
-        return is_centre(p, state, words);
-    case MAPDPM_STEP_SEASONAL:
-        return is_seasonal(p, state);
-    case MAPDPM_STEP_JOIN:
-        return 1;
-    default:
-        return is_part_of_block(p, state, words);
-    }
+    if ((kind->is & IN_BLOCKS) != 0 && words[0] >= p->step.n)
+        return 0;
+    return kind->is_state == NULL || kind->is_state(p, state_of(f) + p->at_state, words);
 }
 
 int mapdpm_features_read(mapdpm_features *f, size_t bytes, const unsigned char *file, size_t file_bytes)

@@ -1,4 +1,4 @@
-/* The memory layout of a pipeline of transformers. Internal; static inlines.
+/* What a transformer is to the pipeline, and the memory layout of a pipeline. Internal; static inlines.
  *
  * head | steps, planned[n] | state of each step (reals, which a file holds) | derived: tables and results of each step
  * (reals) | counters of each step (uint32, which a file holds). docs/c-library.md counts every word.
@@ -13,11 +13,8 @@ static inline int is_no_pipeline(const mapdpm_features *f) { return f == NULL ||
 
 enum { MOST_STEPS = 64 };
 #define LARGEST_WIDTH UINT32_C(65536)
-#define LONGEST_LAG UINT32_C(65535)
 #define LARGEST_BLOCK UINT32_C(1048576)
 enum { HOURS = 24, DAYS = 7, HOURS_OF_WEEK = 168, MINUTES_OF_DAY = 1440 };
-/* Reals a feature of CENTRE besides its ring, and of SEASONAL besides its bins. */
-enum { CENTRE_SUMS = 4, SEASONAL_SUMS = 2 };
 
 /* The largest value of a point or a result: the squares of a block have a sum. */
 #define FEATURE_LIMIT FLOAT_OR_DOUBLE(1125899906842624, 3.1217485503159922e+144)
@@ -35,10 +32,82 @@ typedef struct {
     uint32_t reserved;
 } planned_step;
 
-/* The sizes of the parts of a step. */
+/* ---- the kinds of steps: each has a file ------------------------------------------------------------------------- */
+
+/* What a kind is: the fields of mapdpm_step that it uses besides its source, and what its results are. features.c
+ * checks these fields, and that all others are 0. */
+enum {
+    USES_N = 1,      /* n is 1 to 2^20 */
+    USES_SEASON = 2, /* n is 24, 7 or 168 */
+    USES_SECOND = 4, /* the result has the features of both sources */
+    USES_BAND = 8,   /* first and end */
+    USES_OFFSET = 16,
+    USES_CENTRED = 32,
+    USES_HALF_LIFE = 64,
+    NEEDS_TIMES = 128,
+    HAS_LAGS = 256, /* the result has n + 1 times the features of the source; else as many */
+    IN_BLOCKS = 512 /* n points give one result. The first counter is the points of the block; all is 0 after it */
+};
+
+/* What a step works on at a point. */
 typedef struct {
-    uint64_t state, table, words;
-} step_sizes;
+    const planned_step *p;
+    const md_real *x;            /* result of the source */
+    const md_real *second;       /* result of the second source */
+    const int64_t *microseconds; /* NULL where the program gave no time */
+    const md_real *table;
+    md_real *state;
+    uint32_t *words;
+    md_real *result;
+} step_run;
+
+typedef struct {
+    uint16_t is;      /* the sum of what it is */
+    uint8_t state[3]; /* reals of each feature of the source: so many, and so many for each of n, and for each bin */
+    uint8_t words[2]; /* counters of the step; behind them, of each feature */
+    uint8_t table;    /* coefficients of the step; of each bin where it has a band */
+    /* Compute the coefficients. NULL: there are none. */
+    void (*tabulate)(const mapdpm_step *t, md_real *table);
+    /* Take a point and write the result; in a block, only at its last sample. */
+    void (*run)(const step_run *r);
+    /* Whether points could have left this state, which a file holds. NULL: there is none. */
+    int (*is_state)(const planned_step *p, const md_real *state, const uint32_t *words);
+} step_kind;
+
+MAPDPM_INTERNAL_CONSTANT const step_kind features_lag, features_difference, features_centre, features_seasonal,
+    features_rms, features_crest, features_band, features_join;
+
+/* The kind of a number; NULL where there is none. */
+MAPDPM_INTERNAL const step_kind *features_kind(uint32_t kind);
+
+/* ---- for the files of the kinds ---------------------------------------------------------------------------------- */
+
+static inline int is_missing(md_real x) { return math_is_nan(x); }
+
+static inline uint32_t n_bins(const mapdpm_step *t) { return t->end - t->first; }
+
+static inline int are_between(const md_real *x, size_t n, md_real least, md_real most)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        if (!(x[i] >= least && x[i] <= most))
+            return 0;
+    return 1;
+}
+
+/* Whether entries are values of points, or missing. */
+static inline int are_values(const md_real *x, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        if (!is_missing(x[i]) && !are_between(x + i, 1, -FEATURE_LIMIT, FEATURE_LIMIT))
+            return 0;
+    return 1;
+}
+
+/* ---- the parts of the memory ------------------------------------------------------------------------------------- */
 
 static inline planned_step *steps_of(const mapdpm_features *f)
 {
@@ -51,10 +120,6 @@ static inline uint32_t *counters_of(const mapdpm_features *f)
     return (uint32_t *)(void *)(derived_of(f) + f->n_derived);
 }
 
-static inline int is_missing(md_real x) { return math_is_nan(x); }
-
-static inline uint32_t n_bins(const planned_step *p) { return p->step.end - p->step.first; }
-
 /* Make a pipeline that has seen nothing from n steps, of the program or of a file. */
 MAPDPM_INTERNAL int features_plan(mapdpm_features *f, const mapdpm_step *steps, const unsigned char *file, uint32_t n,
                                   uint32_t n_features);
@@ -63,14 +128,5 @@ MAPDPM_INTERNAL uint64_t features_size(const mapdpm_step *steps, const unsigned 
                                        uint32_t n_features);
 /* Step i of a file. */
 MAPDPM_INTERNAL mapdpm_step features_step_in(const unsigned char *file, uint32_t i);
-
-/* The result of one step for the result x of its source. Returns 1 if something came out. */
-MAPDPM_INTERNAL int features_run(const mapdpm_features *f, planned_step *p, const md_real *x,
-                                 const int64_t *microseconds);
-/* Compute the coefficients of a step. */
-MAPDPM_INTERNAL void features_tabulate(const planned_step *p, md_real *table);
-/* The results of blocks. */
-MAPDPM_INTERNAL int features_block(const planned_step *p, const md_real *x, md_real *state, const md_real *table,
-                                   uint32_t *words, md_real *result);
 
 #endif

@@ -6,7 +6,8 @@ library has no recursion, so the longest path from a function is its worst case.
 that it gives to the library, and of interrupts come on top.
 
 A call by a pointer may reach each static function that nothing calls by its name: if it could not be reached, the
-compiler would have left it out.
+compiler would have left it out. Those of features are in a table that no other room reads; they have pointers of
+their own.
 
 gcc 12 for Arm forgets what a function pushes of its arguments that are passed in registers (a structure by value). So a
 frame is at least what the machine code of the function pushes.
@@ -30,6 +31,7 @@ NODE = re.compile(r'^node: \{ title: "([^"]+)" label: "([^"]*)"( shape : ellipse
 EDGE = re.compile(r'^edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"', re.MULTILINE)
 FRAME = re.compile(r"(\d+) bytes \(([\w,]+)\)")
 
+OF_FEATURES = f"{INDIRECT} of features"
 # What only the call that ends a warm-up needs, and the change of its prior.
 WARMUP = ("stream/warmup.c", "stream/settle.c", "stream/prior.c")
 # The table of stacks: its targets, and what it calls which function.
@@ -129,6 +131,25 @@ def public_in(names: str) -> set[str]:
     return set(re.findall(r"^\w+ T (mapdpm_\w+)$", names, re.MULTILINE))
 
 
+def files_in(library: str, room: str) -> tuple[str, ...]:
+    """Return the files of a room in the library's one file."""
+    return tuple(re.findall(rf"^/\* ==== ({room}/\S+) ", library, re.MULTILINE))
+
+
+def with_pointers(functions: dict[str, Function], lines: tuple[range, ...]) -> dict[str, Function]:
+    """Return the functions with the targets of calls by a pointer: those of some lines call each other alone."""
+    own = {name for name, found in functions.items() if any(found.line in part for part in lines)}
+    found = dict(functions)
+    for name in own:
+        calls = {OF_FEATURES if called == INDIRECT else called for called in functions[name].calls}
+        found[name] = functions[name]._replace(calls=frozenset(calls))
+    static = {name for name in functions if ":" in name}
+    return found | {
+        INDIRECT: by_pointer(functions, static - own),
+        OF_FEATURES: by_pointer(functions, static & own),
+    }
+
+
 def by_pointer(functions: dict[str, Function], candidates: set[str]) -> Function:
     """Return the target of a call by a pointer: any of the candidates that no function calls by its name."""
     called = {name for found in functions.values() for name in found.calls}
@@ -141,10 +162,10 @@ def worst_cases(graph: str, listing: str, names: str, library: str) -> dict[str,
     `settle` is that of mapdpm_learn; `learn` is that of its calls that end no warm-up.
     """
     functions, outside = graph_of(graph)
-    pointees = by_pointer(functions, {name for name in functions if ":" in name})
     code = Listing(listing)
-    functions = with_pushes(functions, code) | machine_code(code, names, outside - {INDIRECT})
-    functions[INDIRECT] = pointees
+    functions = with_pushes(functions, code)
+    functions = with_pointers(functions, lines_of(library, files_in(library, "features")))
+    functions |= machine_code(code, names, outside - {INDIRECT})
     public = {short_name(name): name for name in functions if name.startswith("mapdpm_")}
     found = {name: deepest(functions, public[name]) for name in public}
     found["settle"] = found["learn"]

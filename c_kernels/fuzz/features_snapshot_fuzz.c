@@ -3,7 +3,7 @@
  * Without a corpus the mutator begins with files of its own, of pipelines of every kind of step.
  */
 #include "fuzz.h"
-#include "features/mapdpm_transformers.h"
+#include "tests/steps.h"
 
 enum { D = 2, MOST = 1 << 15, SNAPSHOT_HEAD = 40 };
 
@@ -37,12 +37,6 @@ static void transform_points(mapdpm_features *f, unsigned n)
 /* The file of a pipeline of up to four steps, each of the one before or of the point, after some points. */
 static size_t a_file(unsigned which, uint8_t *file, size_t capacity)
 {
-    static const mapdpm_step kinds[] = {
-        {MAPDPM_STEP_LAG, 0, 0, 2, 0, 0, 0, 0, 0},    {MAPDPM_STEP_DIFFERENCE, 0, 0, 3, 0, 0, 0, 0, 0},
-        {MAPDPM_STEP_CENTRE, 0, 0, 4, 0, 0, 0, 0, 0}, {MAPDPM_STEP_SEASONAL, 0, 0, 7, 0, 0, -60, 0, 3},
-        {MAPDPM_STEP_RMS, 0, 0, 3, 0, 0, 0, 1, 0},    {MAPDPM_STEP_CREST, 0, 0, 3, 0, 0, 0, 0, 0},
-        {MAPDPM_STEP_BAND, 0, 0, 6, 1, 4, 0, 0, 0},   {MAPDPM_STEP_JOIN, 0, 0, 0, 0, 0, 0, 0, 0},
-    };
     mapdpm_step steps[4];
     const uint32_t n = 1 + (which & 3u);
     mapdpm_features *f;
@@ -50,16 +44,16 @@ static size_t a_file(unsigned which, uint8_t *file, size_t capacity)
     uint32_t i;
 
     for (i = 0; i < n; i++) {
-        steps[i] = kinds[which >> (2 + 4 * i) & 7u];
-        steps[i].source = which >> (5 + 4 * i) & 1u ? i : 0;
-        if (steps[i].kind == MAPDPM_STEP_JOIN)
+        steps[i] = step_of_kind(1 + (which >> (2 + 5 * i) & 15u) % n_kinds(), 3);
+        steps[i].source = which >> (6 + 5 * i) & 1u ? i : 0;
+        if ((features_kind(steps[i].kind)->is & USES_SECOND) != 0)
             steps[i].second = steps[i].source;
     }
     bytes = mapdpm_features_bytes(steps, n, D);
     MUST(bytes > 0);
     f = new_pipeline(bytes);
     MUST(mapdpm_features_init(f, bytes, steps, n, D) == MAPDPM_OK);
-    transform_points(f, which >> 18 & 31u);
+    transform_points(f, which >> 22 & 31u);
     if (mapdpm_features_write(f, file, capacity, &length) != MAPDPM_OK)
         length = 0;
     free(f);

@@ -1,8 +1,8 @@
-/* Pipelines: steps against formulas written out, files at any point, refusals, and forged files. tests/features compares
- * all kinds with an oracle in Python.
+/* Pipelines: steps against formulas written out; and of each kind, files at any point, refusals, and forged files.
+ * tests/features compares all kinds with an oracle in Python.
  */
 #include "repair.h"
-#include "features/mapdpm_transformers.h"
+#include "steps.h"
 
 enum { D = 2, N = 200, MOST_WIDTH = 32, MD_MEMORY = 1 << 15 };
 #define HOUR INT64_C(3600000000)
@@ -41,10 +41,10 @@ static void draw(uint64_t *state, md_real *x)
         x[d] = check_random(state) % 16 == 0 ? math_nan() : (md_real)check_uniform(state);
 }
 
-/* A file at any point, and pieces of any length, change nothing. */
-static void files_and_pieces(uint32_t n)
+/* A file at any point, and pieces of any length, change nothing. `every` points give a result. */
+static void files_and_pieces(const mapdpm_step *program, uint32_t n, uint32_t every)
 {
-    mapdpm_features *const a = begin(first, steps, n), *const b = begin(second, steps, n);
+    mapdpm_features *const a = begin(first, program, n), *const b = begin(second, program, n);
     md_real x[N * D], out[N * MOST_WIDTH], row[MOST_WIDTH];
     int64_t times[N];
     size_t rows[N], done, found = 0, bytes, length;
@@ -56,7 +56,7 @@ static void files_and_pieces(uint32_t n)
         times[i] = (int64_t)i * 5 * HOUR / 3 - 40 * HOUR;
     }
     CHECK_OK(mapdpm_features_many(a, x, times, N, out, rows, &done));
-    CHECK(done == (n == N_STEPS ? N / 8 : N));
+    CHECK(done == N / every);
     for (i = 0; i < N; i++) {
         const int came = mapdpm_features_step(b, x + i * D, times + i, row);
 
@@ -73,7 +73,7 @@ static void files_and_pieces(uint32_t n)
         CHECK(bytes == length && memcmp(file, other, length) == 0);
     }
     CHECK_OK(mapdpm_features_reset(a));
-    (void)begin(second, steps, n);
+    (void)begin(second, program, n);
     CHECK(memcmp(first, second, a->bytes) == 0);
 }
 
@@ -120,7 +120,6 @@ static void refusals(void)
 {
     static const mapdpm_step wrong[] = {
         {0, 0, 0, 2, 0, 0, 0, 0, 0},
-        {9, 0, 0, 2, 0, 0, 0, 0, 0},
         {MAPDPM_STEP_LAG, 2, 0, 2, 0, 0, 0, 0, 0},      /* itself */
         {MAPDPM_STEP_LAG, 0, 0, 0, 0, 0, 0, 0, 0},
         {MAPDPM_STEP_LAG, 0, 0, 65535, 0, 0, 0, 0, 0},  /* too wide */
@@ -138,6 +137,7 @@ static void refusals(void)
         {MAPDPM_STEP_JOIN, 1, 2, 0, 0, 0, 0, 0, 0},
     };
     static const mapdpm_step apart[] = {{MAPDPM_STEP_RMS, 0, 0, 4, 0, 0, 0, 0, 0}, {MAPDPM_STEP_JOIN, 1, 0, 0, 0, 0, 0, 0, 0}};
+    const mapdpm_step unknown = {n_kinds() + 1, 0, 0, 2, 0, 0, 0, 0, 0};
     mapdpm_features *f;
     md_real x[D] = {1, 2}, out[MOST_WIDTH];
     const int64_t now = 0, late = INT64_MAX;
@@ -145,6 +145,7 @@ static void refusals(void)
 
     for (i = 0; i < sizeof wrong / sizeof *wrong; i++)
         refuses(wrong[i], 2);
+    refuses(unknown, 2);
     refuses(steps[0], 0);
     refuses(steps[0], MOST_STEPS + 1);
     CHECK(mapdpm_features_bytes(apart, 2, D) == 0 && mapdpm_features_bytes(apart, 1, 0) == 0);
@@ -166,9 +167,9 @@ static void refusals(void)
 }
 
 /* Every byte of a file is changed, with a CRC that fits: it is refused, or goes on without harm. */
-static void forgeries(void)
+static void forgeries(const mapdpm_step *program, uint32_t n)
 {
-    mapdpm_features *const f = begin(first, steps, N_STEPS), *const g = (mapdpm_features *)(void *)second;
+    mapdpm_features *const f = begin(first, program, n), *const g = (mapdpm_features *)(void *)second;
     md_real x[D], out[MOST_WIDTH];
     uint64_t state = 9;
     size_t length, bytes, i, refused = 0;
@@ -201,12 +202,88 @@ static void forgeries(void)
     CHECK_REFUSED(mapdpm_features_read(NULL, f->bytes, file, length));
 }
 
+/* A field that the kind does not use is refused, and one that it uses has limits. */
+static void fields(const mapdpm_step *step)
+{
+    const uint32_t is = features_kind(step->kind)->is;
+    uint32_t field;
+
+    for (field = USES_N; field <= USES_HALF_LIFE; field *= 2) {
+        mapdpm_step t = *step;
+
+        if (field == USES_N || field == USES_SEASON)
+            t.n = LARGEST_BLOCK + 1;
+        else if (field == USES_SECOND)
+            t.second = (is & field) != 0 ? 2 : 1;
+        else if (field == USES_BAND)
+            t.end = t.n / 2 + 2;
+        else if (field == USES_OFFSET)
+            t.offset = (is & field) != 0 ? MINUTES_OF_DAY + 1 : 1;
+        else if (field == USES_CENTRED)
+            t.centred = (is & field) != 0 ? 2 : 1;
+        else
+            t.half_life = (is & field) != 0 ? -1 : 1;
+        CHECK(mapdpm_features_bytes(&t, 1, D) == 0);
+    }
+}
+
+/* A step keeps to its own memory: the point and the coefficients before its result, and what follows, stay. */
+static void neighbours(const mapdpm_step *step)
+{
+    mapdpm_features *const f = begin(first, step, 1);
+    const md_real *const table = derived_of(f) + D;
+    const size_t n_table = (steps_of(f)->at_result - D) * sizeof(md_real);
+    md_real x[D], out[MOST_WIDTH];
+    const int64_t now = 0;
+    uint64_t state = 3;
+    size_t i;
+
+    memcpy(second, table, n_table);
+    for (i = 0; i < 40; i++) {
+        draw(&state, x);
+        (void)mapdpm_features_step(f, x, &now, out);
+        CHECK(memcmp(derived_of(f), x, sizeof x) == 0 && memcmp(table, second, n_table) == 0);
+    }
+    for (i = f->bytes; i < sizeof first; i++)
+        CHECK(((const unsigned char *)first)[i] == 0xa5);
+}
+
+/* A file in which a block has all of its points already. */
+static void full_block(const mapdpm_step *step)
+{
+    mapdpm_features *const f = begin(first, step, 1);
+    size_t length;
+
+    counters_of(f)[0] = step->n;
+    CHECK_OK(mapdpm_features_write(f, file, sizeof file, &length));
+    CHECK(mapdpm_features_read((mapdpm_features *)(void *)second, sizeof second, file, length) == MAPDPM_E_DAMAGED);
+}
+
+static void each_kind(void)
+{
+    uint32_t kind;
+
+    CHECK(n_kinds() >= MAPDPM_STEP_JOIN && features_kind(0) == NULL && features_kind(UINT32_MAX) == NULL);
+    for (kind = 1; kind <= n_kinds(); kind++) {
+        const mapdpm_step step = step_of_kind(kind, 8);
+
+        files_and_pieces(&step, 1, (features_kind(kind)->is & IN_BLOCKS) != 0 ? 8 : 1);
+        fields(&step);
+        neighbours(&step);
+        if ((features_kind(kind)->is & IN_BLOCKS) != 0)
+            full_block(&step);
+        if (features_kind(kind)->is_state != NULL)
+            forgeries(&step, 1);
+    }
+}
+
 int main(void)
 {
-    files_and_pieces(N_STEPS);
-    files_and_pieces(POINTWISE);
+    files_and_pieces(steps, N_STEPS, 8);
+    files_and_pieces(steps, POINTWISE, 1);
     formulas();
     refusals();
-    forgeries();
+    forgeries(steps, N_STEPS);
+    each_kind();
     return REPORT();
 }

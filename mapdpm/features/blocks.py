@@ -8,9 +8,8 @@ from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
-from mapdpm.features import c_pipeline
-from mapdpm.features.c_pipeline import MOST_STEPS, Step
-from mapdpm.features.points import Feature, feature
+from mapdpm.features.c_pipeline import JOIN, MOST_STEPS, Step
+from mapdpm.features.feature import Feature, feature
 from mapdpm.validation import check_number, refuse_value
 
 
@@ -69,7 +68,7 @@ class RMS(_Amplitude):
     [[1.0], [0.0]]
     """
 
-    kind, label = c_pipeline.RMS, "rms"
+    kind, example, label = 5, "RMS(4)", "rms"
 
 
 @feature
@@ -100,7 +99,7 @@ class CrestFactor(_Amplitude):
     [[1.0]]
     """
 
-    kind, label = c_pipeline.CREST, "crest factor"
+    kind, example, label = 6, "CrestFactor(4)", "crest factor"
 
 
 @feature
@@ -142,7 +141,8 @@ class BandEnergy(_Block):
     _: KW_ONLY
     dtype: str = "float64"
 
-    kind, least = c_pipeline.BAND, 2
+    kind, example = 7, "BandEnergy(8, [(0, 2), (2, 4)], 8.0)"
+    least = 2
 
     def bins(self) -> list[tuple[int, int]]:
         """The DFT bins first <= k < end of each band."""
@@ -174,7 +174,7 @@ class BandEnergy(_Block):
         for first, end in self.bins():
             steps.append(Step(self.kind, source, **length, first=first, end=end))
             if last:
-                steps.append(Step(c_pipeline.JOIN, last, second=len(steps)))
+                steps.append(Step(JOIN, last, second=len(steps)))
             last = len(steps)
         return last
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from mapdpm.protocol import Labels
 from mapdpm.stream.c_options import DTYPES, modules
 
-LAG, DIFFERENCE, CENTRE, SEASONAL, RMS, CREST, BAND, JOIN = range(1, 9)
-"""The kinds of steps: enum mapdpm_step_kind."""
+JOIN = 8
+"""The kind of step that puts two results side by side; all other kinds have classes."""
 MOST_STEPS = 64
 _ALIGNMENT = 8
 

@@ -2,62 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from dataclasses import KW_ONLY
+from typing import Any
 
-from mapdpm.features import c_pipeline
-from mapdpm.features.c_pipeline import Step
-from mapdpm.features.transformer import KINDS, Transformer
-from mapdpm.validation import check_choice, check_count, check_number, refuse_value
+from mapdpm.features.feature import Feature, feature
+from mapdpm.validation import check_choice, check_number, refuse_value
 
 BINS = {"hour": 24, "day": 7, "week": 168}
 _MINUTES, _MOST_HOURS = 60, 24
 _LEAST_HALF_LIFE, _LARGEST_HALF_LIFE = 1e-6, 1e9
-
-
-class Feature(Transformer):
-    """A transformer that is no composition: one step of the C library. Its fields are its parameters."""
-
-    kind: ClassVar[int]
-    """The kind of the step."""
-    label: ClassVar[str]
-    """The end of the name of a result, after the name of its column."""
-    least: ClassVar[int] = 1
-    most: ClassVar[int] = 2**20
-    """The limits of the first parameter, a number of points."""
-
-    def __post_init__(self) -> None:
-        """Check the parameters, by making the steps."""
-        self.compile_into(0, [])
-        self._begin()
-
-    def settings(self) -> dict[str, Any]:
-        """The members of the step besides its kind: mostly ``n``, the first parameter. ValueError for a wrong one."""
-        name = fields(self)[0].name  # type: ignore[arg-type]  # a dataclass, by ``feature``
-        n = check_count(name, getattr(self, name), self.least)
-        if n > self.most:
-            msg = f"{name} must be at most {self.most}, got {n}"
-            raise ValueError(msg)
-        return {"n": n}
-
-    def compile_into(self, source: int, steps: list[Step]) -> int:
-        """Append the steps of this transformer; return the number of its result."""
-        steps.append(Step(self.kind, source, **self.settings()))
-        return len(steps)
-
-    def names_for(self, names: list[str]) -> list[str]:
-        """Names of the columns of results."""
-        return [f"{name} {self.label.format_map(vars(self))}" for name in names]
-
-
-_Kind = TypeVar("_Kind", bound=type[Feature])
-
-
-@dataclass_transform(eq_default=False)
-def feature(kind: _Kind) -> _Kind:
-    """A class of features: its fields become the parameters of its constructor, and a text may call it."""
-    KINDS[kind.__name__] = dataclass(eq=False, repr=False)(kind)
-    return kind
 
 
 @feature
@@ -90,7 +43,8 @@ class Lag(Feature):
     _: KW_ONLY
     dtype: str = "float64"
 
-    kind, most = c_pipeline.LAG, 65535
+    kind, example = 1, "Lag(3)"
+    most = 65535
 
     def names_for(self, names: list[str]) -> list[str]:
         """Names of the columns of results."""
@@ -127,7 +81,7 @@ class Difference(Feature):
     _: KW_ONLY
     dtype: str = "float64"
 
-    kind, label = c_pipeline.DIFFERENCE, "difference {n}"
+    kind, example, label = 2, "Difference(2)", "difference {n}"
 
 
 @feature
@@ -162,7 +116,7 @@ class Centre(Feature):
     _: KW_ONLY
     dtype: str = "float64"
 
-    kind, label = c_pipeline.CENTRE, "centred"
+    kind, example, label = 3, "Centre(5)", "centred"
 
 
 @feature
@@ -202,7 +156,7 @@ class Seasonal(Feature):
     _: KW_ONLY
     dtype: str = "float64"
 
-    kind, label = c_pipeline.SEASONAL, "seasonal {by}"
+    kind, example, label = 4, "Seasonal('hour')", "seasonal {by}"
 
     @property
     def needs_times(self) -> bool:

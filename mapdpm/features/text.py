@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-Kinds: TypeAlias = Mapping[str, Callable[..., Any]]
+Kinds: TypeAlias = Mapping[str, type[Any]]
 _LONGEST = 10_000
 
 
@@ -40,7 +40,7 @@ def _made(node: ast.expr, kinds: Kinds, dtype: str | None) -> Any:
 
 def _called(node: ast.Call, name: str, kinds: Kinds, dtype: str | None) -> Any:
     if name not in kinds:
-        msg = f"there are no features {name!r}; known are {', '.join(kinds)}"
+        msg = f"there are no features {name!r}; known are {', '.join(sorted(kinds, key=lambda each: kinds[each].kind))}"
         raise ValueError(msg)
     try:
         given = [ast.literal_eval(each) for each in node.args]

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
 
 from mapdpm.estimators.base import Parameters
-from mapdpm.features import c_pipeline
-from mapdpm.features.c_pipeline import Step
+from mapdpm.features.c_pipeline import JOIN, Step
 from mapdpm.features.restoring import TEXT_KEY, restored, revived
 from mapdpm.features.running import Running
 from mapdpm.features.text import read
 from mapdpm.files import container, disk
 from mapdpm.stream.lock import exclusive
 
-KINDS: dict[str, Callable[..., Transformer]] = {}
-"""The classes that a text may call, by name. Each enters it where it is defined: points.py, blocks.py."""
+KINDS: dict[str, type[Any]] = {}
+"""The classes that a text may call, by name. The decorator ``feature`` enters each where it is defined."""
 
 
 class Transformer(Running):
@@ -233,7 +232,7 @@ class Union(_Parts):
         last = self.members[0].compile_into(source, steps)
         for part in self.members[1:]:
             second = part.compile_into(source, steps)
-            steps.append(Step(c_pipeline.JOIN, last, second=second))
+            steps.append(Step(JOIN, last, second=second))
             last = len(steps)
         return last
 

@@ -12,8 +12,8 @@ import pytest
 
 from compiling import FIRMWARE, SOURCE
 from mapdpm import NormalGamma, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM
-from mapdpm.features import c_pipeline
-from mapdpm.features.c_pipeline import CPipeline, Step
+from mapdpm.features import RMS, BandEnergy, Centre, CrestFactor, Difference, Lag, Seasonal
+from mapdpm.features.c_pipeline import JOIN, CPipeline, Step
 from mapdpm.stream import summaries
 from mapdpm.stream.assessing import assess
 from mapdpm.stream.c_learner import NO_GROUP, Learner
@@ -118,21 +118,21 @@ def test_assessments_have_the_bits_of_the_chips(dtype):
 
 
 POINTWISE = (
-    Step(c_pipeline.LAG, 0, n=2),
-    Step(c_pipeline.DIFFERENCE, 0, n=3),
-    Step(c_pipeline.CENTRE, 1, n=13),
-    Step(c_pipeline.SEASONAL, 0, n=24, offset=-150, half_life=6.0),
-    Step(c_pipeline.JOIN, 2, second=3),
-    Step(c_pipeline.JOIN, 5, second=4),
+    Step(Lag.kind, 0, n=2),
+    Step(Difference.kind, 0, n=3),
+    Step(Centre.kind, 1, n=13),
+    Step(Seasonal.kind, 0, n=24, offset=-150, half_life=6.0),
+    Step(JOIN, 2, second=3),
+    Step(JOIN, 5, second=4),
 )
 BLOCKS = (
-    Step(c_pipeline.RMS, 0, n=16, centred=1),
-    Step(c_pipeline.CREST, 0, n=16, centred=1),
-    Step(c_pipeline.BAND, 0, n=16, first=1, end=9),
-    Step(c_pipeline.JOIN, 1, second=2),
-    Step(c_pipeline.JOIN, 4, second=3),
-    Step(c_pipeline.SEASONAL, 5, n=7),
-    Step(c_pipeline.JOIN, 5, second=6),
+    Step(RMS.kind, 0, n=16, centred=1),
+    Step(CrestFactor.kind, 0, n=16, centred=1),
+    Step(BandEnergy.kind, 0, n=16, first=1, end=9),
+    Step(JOIN, 1, second=2),
+    Step(JOIN, 4, second=3),
+    Step(Seasonal.kind, 5, n=7),
+    Step(JOIN, 5, second=6),
 )
 
 

@@ -14,6 +14,7 @@ from river import checks, compose, preprocessing, stats
 
 from mapdpm import NormalKnownVariance, features
 from mapdpm.compat.river import Features, OnlineMAPDPMAnomaly, OnlineMAPDPMClusterer
+from mapdpm.features.transformer import KINDS
 
 PRIOR = NormalKnownVariance(0.0, 100.0, 1.0)
 TEXT = "Lag(2) | Centre(7)"
@@ -37,6 +38,19 @@ def test_learned_points_have_the_bits_of_python():
         assert list(adapter.transform_one(x).values()) == row == list(adapter.transform_one(x).values())
     assert adapter.features == ("a", "b")
     assert list(adapter.transform_one(x))[:3] == ["a centred", "b centred", "a lag 1 centred"]
+
+
+@pytest.mark.parametrize("text", [kind.example for kind in KINDS.values()])
+def test_each_kind_has_the_bits_of_python_or_gives_too_few_results(text):
+    each, t = features.parse(text), 3600.0 * np.arange(len(X))
+    if each.every > 1:
+        with pytest.raises(ValueError, match="gives one in"):
+            Features(text)
+        return
+    adapter = Features(text)
+    for x, row, when in zip(POINTS, each.transform_many(X, t).tolist(), t.tolist(), strict=True):
+        adapter.learn_one(x, t=when)
+        assert list(adapter._last[2].values()) == row
 
 
 @pytest.mark.parametrize("predicts", [True, False])

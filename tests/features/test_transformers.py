@@ -25,6 +25,7 @@ from mapdpm.features import (
     Transformer,
     Union,
 )
+from mapdpm.features.transformer import KINDS
 from mapdpm.files import container
 from mapdpm.files.errors import ModelFileError
 from mapdpm.validation import NotFittedError
@@ -48,26 +49,17 @@ def times(n, step=2.7 * HOUR, start=1.7e9):
 
 
 def all_kinds(dtype="float64"):
-    """One of each, and compositions."""
-    kinds = [
-        Lag(3, dtype=dtype),
-        Difference(2, dtype=dtype),
-        Centre(5, dtype=dtype),
-        Seasonal("hour", dtype=dtype),
-        Seasonal("week", 3.0, -7.5, dtype=dtype),
-        RMS(4, dtype=dtype),
-        CrestFactor(4, centred=False, dtype=dtype),
-        BandEnergy(8, [(0, 2), (2, 4)], 8.0, dtype=dtype),
-    ]
-    lag, difference, centre, seasonal, _, rms, crest, bands = kinds
-    return [
-        *kinds,
-        lag | seasonal,
-        lag + difference,
-        (rms + crest | centre) | difference + lag,
-        rms + (difference | crest) + (centre | rms),
-        bands | rms,
-    ]
+    """One of each class that there is, and compositions."""
+    texts = (
+        *(kind.example for kind in KINDS.values()),
+        *(f"Lag(1) | {kind.example} | Difference()" for kind in KINDS.values()),
+        "Seasonal('week', 3.0, -7.5)",
+        "Lag(3) + Difference(2)",
+        "(RMS(4) + CrestFactor(4, centred=False) | Centre(5)) | Difference(2) + Lag(3)",
+        "RMS(4) + (Difference(2) | CrestFactor(4)) + (Centre(5) | RMS(4))",
+        "BandEnergy(8, [(0, 2), (2, 4)], 8.0) | RMS(4)",
+    )
+    return [features.parse(text, dtype) for text in texts]
 
 
 # ---- the oracle ------------------------------------------------------------------------------------------------------

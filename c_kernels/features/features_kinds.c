@@ -1,0 +1,14 @@
+/* All kinds of steps, each from its file (decision 158). No other line of the library names one. */
+#include "features/mapdpm_transformers.h"
+
+const step_kind *features_kind(uint32_t kind)
+{
+    static const step_kind *const kinds[] = {
+        [MAPDPM_STEP_LAG] = &features_lag,       [MAPDPM_STEP_DIFFERENCE] = &features_difference,
+        [MAPDPM_STEP_CENTRE] = &features_centre, [MAPDPM_STEP_SEASONAL] = &features_seasonal,
+        [MAPDPM_STEP_RMS] = &features_rms,       [MAPDPM_STEP_CREST] = &features_crest,
+        [MAPDPM_STEP_BAND] = &features_band,     [MAPDPM_STEP_JOIN] = &features_join,
+    };
+
+    return kind < sizeof kinds / sizeof *kinds ? kinds[kind] : NULL;
+}
