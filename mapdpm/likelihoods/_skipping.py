@@ -69,7 +69,7 @@ class Skipping(NamedTuple):
                 own = row[1 + d :: D]
                 if own[0] == w and is_exact(w, w):
                     self.family.feature(d).init(own)
-                elif not self.family.feature(d).remove(own, data[:, d : d + 1], i, w):
+                elif not (own[0] > w and self.family.feature(d).remove(own, data[:, d : d + 1], i, w)):
                     return False
         return True
 

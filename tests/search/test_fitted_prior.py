@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 from mapdpm import (
     MAPDPM,
     BetaBernoulli,
+    Categorical,
     DirichletMultinomial,
     DriftingNormal,
     GammaPoisson,
@@ -44,7 +45,7 @@ def counts(seed=0):
     return rng.poisson(rng.gamma(0.5, 10.0, (3, 6))[rng.integers(0, 3, 120)]).astype(float)
 
 
-FITTED = [family for family in FAMILIES if family.widths]
+FITTED = [family for family in FAMILIES if family.widths and family is not Categorical]  # a word says little alone
 
 
 def points_for(family):
