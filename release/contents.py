@@ -20,7 +20,10 @@ IN_A_WHEEL = {  # folders of the wheel, and the files of the sources that they h
 }
 MADE_FOR_A_WHEEL = ("mapdpm/backends/_c32.abi3.so", "mapdpm/backends/_c64.abi3.so")
 ABOUT_A_WHEEL = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", "top_level.txt")
-NOT_IN_AN_SDIST = re.compile(r"(.*/)?__pycache__/|\.(ci|github|githooks)/|\.editorconfig|\.gitignore|[^/]*\.egg-info/")
+# build/ has what a build writes, such as the C of the families
+NOT_IN_AN_SDIST = re.compile(
+    r"(.*/)?__pycache__/|build/|\.(ci|github|githooks)/|\.editorconfig|\.gitignore|[^/]*\.egg-info/"
+)
 MADE_FOR_AN_SDIST = ("PKG-INFO", "setup.cfg")
 ABOUT_AN_SDIST = (
     "PKG-INFO",
