@@ -89,7 +89,6 @@ _HOMES = {
     "save": "files.load_save",
     "select_alpha": "selection",
 }
-
 """Where a name lives; the others are families, of ``likelihoods``."""
 
 _PARTS = (

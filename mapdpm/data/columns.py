@@ -51,21 +51,15 @@ def kinds_differ(X: Any) -> bool:
 
 
 def _column(name: str | int, values: Any) -> Column:
-    dtype = values.dtype
-    kind = _kind(dtype)
-    if kind == NUMBER:
-        return Column(name, kind, np.asarray(values))
-    if kind == CATEGORY or _kind(np.asarray(values).dtype) == CATEGORY:
-        found = np.array(values, dtype=object)
-        absent = np.frompyfunc(_is_missing, 1, 1)(found).astype(bool)
-        found[absent] = None
-        if kind == FLAG:  # with missing values
-            return Column(name, kind, np.where(absent, np.nan, found).astype(np.float64))
-        kind = kind if str(dtype).lower() != "object" else _kind_of_objects(name, found[~absent])
-        if kind != CATEGORY:
-            return Column(name, kind, np.where(absent, np.nan, found).astype(np.float64))
-        return Column(name, kind, found)
-    return Column(name, kind, np.asarray(values))
+    kind, array = _kind(values.dtype), np.asarray(values)
+    if kind == NUMBER or (kind == FLAG and array.dtype != object):  # flags with missing values are objects
+        return Column(name, kind, array)
+    found = np.array(values, dtype=object)
+    absent = np.frompyfunc(is_missing, 1, 1)(found).astype(bool)
+    if str(values.dtype).lower() == "object":
+        kind = _kind_of_objects(name, found[~absent])
+    found[absent] = None if kind == CATEGORY else math.nan
+    return Column(name, kind, found if kind == CATEGORY else found.astype(np.float64))
 
 
 def _kind(dtype: Any) -> str:
@@ -73,7 +67,7 @@ def _kind(dtype: Any) -> str:
     name = str(dtype).lower()
     if name.startswith("bool"):
         return FLAG
-    text = ("object", "category", "categorical", "enum", "string", "str", "utf8", "<u", ">u", "|s")
+    text = ("object", "category", "categorical", "enum", "str", "utf8", "<u", ">u", "|s")
     return CATEGORY if name.startswith(text) else NUMBER
 
 
@@ -92,7 +86,7 @@ def _kind_of_objects(name: str | int, present: NDArray[Any]) -> str:
     return NUMBER
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """None, NaN, or pandas' own missing values."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
@@ -101,7 +95,7 @@ def _is_missing(value: Any) -> bool:
 
 def levels_of(column: Column) -> tuple[Level, ...]:
     """The different values of a column, sorted; ValueError where one is neither text, nor a number, nor a flag."""
-    found = {_level(column, value) for value in column.values if not _is_missing(value)}
+    found = {_level(column, value) for value in column.values if not is_missing(value)}
     if not found:
         msg = f"column {column.name!r} has no value at all; leave it out"
         raise ValueError(msg)
@@ -114,7 +108,7 @@ _MANY, _FEW_ROWS = 0.5, 20
 
 def warn_of_names(column: Column) -> None:
     """UserWarning where most values of a category differ; NotNumbersError where all are numbers, written as text."""
-    present = [value for value in column.values if not _is_missing(value)]
+    present = [value for value in column.values if not is_missing(value)]
     if present and all(isinstance(value, str) and _LIKE_NUMBERS.fullmatch(value) for value in present):
         msg = f"column {column.name!r} holds numbers written as text, such as {present[0]!r}; convert them to numbers"
         raise NotNumbersError(msg)
@@ -128,7 +122,7 @@ def places_of(column: Column, levels: tuple[Level, ...]) -> Vector:
     """The place of each value among ``levels``: one more than the last for a new level, NaN for a missing value."""
     place = {level: float(at) for at, level in enumerate(levels)}
     new = float(len(levels))
-    values = (math.nan if _is_missing(value) else place.get(_level(column, value), new) for value in column.values)
+    values = (math.nan if is_missing(value) else place.get(_level(column, value), new) for value in column.values)
     return np.fromiter(values, dtype=np.float64, count=len(column.values))
 
 

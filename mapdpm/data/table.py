@@ -54,7 +54,7 @@ class Table(NamedTuple):
     @property
     def width(self) -> int:
         """Numbers, and the vectors of categories."""
-        return sum(_tokens(np.empty(0, dtype=np.int64), n).width if n else 1 for n in self.n_levels.tolist())
+        return sum(Tokens(np.empty(0, dtype=np.int64), n).width if n else 1 for n in self.n_levels.tolist())
 
     def as_vectors(self) -> Matrix:
         """Numbers as they are; a category as a vector with a 1 for its level, NaN where it is missing."""
@@ -66,10 +66,6 @@ class Table(NamedTuple):
         if not n_levels:
             return column[:, None]
         absent = np.isnan(column)
-        vectors = _tokens(np.where(absent, 0.0, column).astype(np.int64), n_levels).as_vectors()
+        vectors = Tokens(np.where(absent, 0.0, column).astype(np.int64), n_levels).as_vectors()
         vectors[absent] = np.nan
         return vectors
-
-
-def _tokens(words: Labels, n_levels: int) -> Tokens:
-    return Tokens(words, n_levels)

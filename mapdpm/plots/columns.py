@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.data.columns import CATEGORY, FLAG, columns_of
+from mapdpm.data.columns import CATEGORY, FLAG, columns_of, is_missing
 from mapdpm.likelihoods.mixed import Mixed
 from mapdpm.plots import canvas
 from mapdpm.plots.canvas import Axes
@@ -106,8 +106,9 @@ def _draw_quantiles(ax: Axes, values: Vector, row: int, shade: Any) -> None:
 
 
 def _draw_shares(ax: Axes, values: Any, levels: list[Hashable], row: int, shade: Any) -> None:
-    """One bar of shares; the first levels by name, in ever lighter shades, the others together."""
-    counts = [int(np.count_nonzero(values == level)) for level in levels[:_MOST_LEVELS]]
+    """One bar of shares among the values that are there; the first levels by name, the others together."""
+    values = [value for value in values if not is_missing(value)]
+    counts = [values.count(level) for level in levels[:_MOST_LEVELS]]
     texts = [_TEXTS.get(level, str(level)) for level in levels[:_MOST_LEVELS]]
     rest = len(values) - sum(counts)
     if rest:

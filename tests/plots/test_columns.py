@@ -51,6 +51,17 @@ def test_arrays_many_columns_and_many_levels():
     assert bars == pytest.approx([0.1] * 8 + [0.2])
 
 
+def test_shares_are_those_of_the_values_that_are_there():
+    gone = FRAME.astype({"mode": object, "door": object})
+    gone.loc[::3, ["mode", "door"]] = None
+    model = MAPDPM(missing="skip", backend="python", init=Z, moves=(), max_sweeps=0).fit(gone)
+    _, mode, door = plots.columns(model, gone, labels=Z)
+    for row in (0, 1):
+        shares = gone["mode"][row == Z].value_counts(normalize=True).reindex(["cool", "heat", "off"], fill_value=0.0)
+        assert widths_of(mode, row) == pytest.approx(shares.to_numpy())
+        assert widths_of(door, row) == pytest.approx([1.0 - row, row])
+
+
 def test_other_pictures_take_such_tables(model):
     ax = plots.clusters(model, FRAME)
     assert ax.get_xlabel().startswith("first principal direction")
