@@ -23,6 +23,8 @@ typedef struct mapdpm_problem {
     const mapdpm_real *data;  /* [n_points][n_features], or NULL: then points have one of the forms below */
     const double *weights;    /* [n_points], > 0, or NULL if all are 1 */
     const double *parameters; /* in the order of enum mapdpm_family */
+    const double *resolution; /* [n_features] the steps that values are rounded to, or NULL; not of a Normal-inverse-
+                               * Wishart, and not with verbs, whose view has them */
     double alpha;
     double discount; /* 0: Dirichlet process; else Pitman-Yor process */
     double penalty;  /* > 0: DP-means; the cost of a cluster, in place of alpha and discount */

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.jit import jitable
+from mapdpm.likelihoods._parameters import steps_of
+from mapdpm.likelihoods._rounded import for_exact_values
 from mapdpm.protocol import Labels, Likelihood, LikelihoodVerbs, Matrix, Vector, Weights
 
 
@@ -178,7 +180,7 @@ def compacted(likelihood: LikelihoodVerbs, state: ClusterState, blank: Vector | 
 
 
 class Mixture(NamedTuple):
-    """Clusters ready to score, in coordinates shifted by ``anchor``; the last slot of ``state`` is a new cluster."""
+    """Clusters ready for new points, in coordinates shifted by ``anchor``; the last slot of ``state`` is a new one."""
 
     likelihood: Any
     prior: Any
@@ -197,10 +199,12 @@ class Mixture(NamedTuple):
 
 
 def mixture_of(likelihood: Any, prior: Any, anchor: Vector, counts: Labels, statistics: Matrix) -> Mixture:
-    """The mixture of clusters with these counts and statistics.
+    """The mixture of clusters with these counts and statistics, ready for points that were not rounded.
 
     The constants are computed here, in plain Python: a model scores the same bits before and after it was saved.
     """
+    if steps_of(likelihood) is not None:
+        likelihood = for_exact_values(likelihood)
     state = empty(likelihood, 0, len(counts) + 1)
     state.counts[:-1] = counts
     state.rows[:-1, : statistics.shape[1]] = statistics

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mapdpm.protocol import Labels, Matrix, Weights
 
 # The variance of a column must be a valid parameter of a prior.
-_LARGEST_ENTRY = 1e49
+LARGEST_ENTRY = 1e49
 LARGEST_WEIGHT = 1e9
 LARGEST_WHOLE = 2**53  # float64 has all whole numbers up to here
 
@@ -279,11 +279,11 @@ def _check_some(array: NDArray[Any], given: Any, blank: bool) -> None:
 
 
 def _check_finite(name: str, array: NDArray[Any], given: Any = None, cure: str = "") -> None:
-    if float(array.min()) >= -_LARGEST_ENTRY and float(array.max()) <= _LARGEST_ENTRY:  # NaN is neither
+    if float(array.min()) >= -LARGEST_ENTRY and float(array.max()) <= LARGEST_ENTRY:  # NaN is neither
         return
-    wrong = np.argwhere(~(np.abs(array) <= _LARGEST_ENTRY))
+    wrong = np.argwhere(~(np.abs(array) <= LARGEST_ENTRY))
     place, value = _place(wrong[0].tolist(), given), array[tuple(wrong[0])]
-    what = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}, beyond {_LARGEST_ENTRY:g},"
+    what = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}, beyond {LARGEST_ENTRY:g},"
     also = cure if np.isnan(value) else ""
     counted = f"counted from 0; {len(wrong)} in all"
     msg = f"{name} contains {what} at {place} ({counted}); remove or impute such points{also}"

@@ -76,6 +76,7 @@ static inline likelihood likelihood_of(const mapdpm_problem *p, double *room)
 
     f.verbs = p->verbs;
     f.view = p->view;
+    f.resolution = p->resolution;
     f.size = statistics_size(p);
     f.n_sufficient = sufficient_size(p);
     f.empty = room;

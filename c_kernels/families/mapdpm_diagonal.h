@@ -31,6 +31,9 @@ static inline double *diagonal_scale(double *statistics, int64_t D)
     return statistics + diagonal_sufficient(D) + 4 + D;
 }
 
+/* What rounding to steps adds to the squared deviation of a value, docs/maths.md (148). */
+static inline double cell_of(const likelihood *f, int64_t d) { return f->resolution[d] * f->resolution[d] / 12; }
+
 ALWAYS_INLINE void diagonal_add(const likelihood *f, double *statistics, const double *restrict x, double w)
 {
     double *restrict const mean = diagonal_mean(statistics), *restrict const squares = diagonal_squares(statistics, f->D);
@@ -45,6 +48,8 @@ ALWAYS_INLINE void diagonal_add(const likelihood *f, double *statistics, const d
         mean[d] += delta * share;
         squares[d] += w * delta * (x[d] - mean[d]);
     }
+    for (d = 0; d < f->D && f->resolution; d++)
+        squares[d] += w * cell_of(f, d);
 }
 
 /* The union of two clusters (Chan), into `statistics`. Only the sufficient statistics change. */
@@ -65,6 +70,24 @@ static inline void diagonal_merge(const likelihood *f, double *statistics, const
         mean[d] += delta * (m / all);
         squares[d] += squares2[d] + delta * delta * (n * m / all);
     }
+}
+
+/* Take the cells of a point away, after the point. The others leave no less than they have added themselves. */
+static inline int diagonal_remove_cells(const likelihood *f, double *statistics, double w)
+{
+    double *const squares = diagonal_squares(statistics, f->D), least = 1;
+    int64_t d;
+
+    for (d = 0; d < f->D; d++) {
+        const double cell = cell_of(f, d), before = squares[d], others = statistics[0] * cell, rest = before - w * cell;
+        const double after = others > rest ? others : rest;
+        const double left = (after + 2 * f->noise_scale[d]) / (before + 2 * f->noise_scale[d]);
+
+        squares[d] = after;
+        least = left < least ? left : least;
+    }
+    *diagonal_share_left(statistics, f->D) *= least;
+    return *diagonal_share_left(statistics, f->D) >= LEAST_SHARE_LEFT;
 }
 
 /* The inverse of diagonal_add. It returns 0 if rounding has destroyed too much, in this removal or in all since the
@@ -102,7 +125,9 @@ ALWAYS_INLINE int diagonal_remove(const likelihood *f, double *statistics, const
     for (j = 1; j < ACCUMULATORS; j++)
         most[0] = most[0] > most[j] ? most[0] : most[j];
     *diagonal_share_left(statistics, f->D) /= 1 + most[0];
-    return *diagonal_share_left(statistics, f->D) >= LEAST_SHARE_LEFT;
+    if (*diagonal_share_left(statistics, f->D) < LEAST_SHARE_LEFT)
+        return 0;
+    return !f->resolution || diagonal_remove_cells(f, statistics, w);
 }
 
 /* The excess of the scale b_n of the Normal-Gamma posterior over b0. */
@@ -128,6 +153,26 @@ static inline double student_log_constant(const likelihood *f, double n)
            r * (1.0 / 8 - s * (1.0 / 192 - s * (1.0 / 640 - s * (17.0 / 14336 - s * (31.0 / 18432)))));
 }
 
+/* Add the half cell of a point to the scales b[D]; returns the sum of the logarithms of their growth, by one logarithm of
+ * the product less 1. */
+static inline double add_half_cells(const likelihood *f, double *b)
+{
+    double excess = 0, total = 0;
+    int64_t d;
+
+    for (d = 0; d < f->D; d++) {
+        const double half = 0.5 * cell_of(f, d), u = half / b[d];
+
+        b[d] += half;
+        excess += u + excess * u;
+        if (excess > PRODUCT_HUGE) {
+            total += log1p(excess);
+            excess = 0;
+        }
+    }
+    return total + log1p(excess);
+}
+
 ALWAYS_INLINE void diagonal_prepare_normal_gamma(const likelihood *f, double *statistics, double log_constant,
                                                  double *spread)
 {
@@ -137,6 +182,7 @@ ALWAYS_INLINE void diagonal_prepare_normal_gamma(const likelihood *f, double *st
     double *const constants = diagonal_constants(statistics, D),
                            *const centre = diagonal_centre(statistics, D),
                            *const scale = diagonal_scale(statistics, D);
+    double growth = 0;
     int64_t d;
 
     for (d = 0; d < D; d++) {
@@ -146,14 +192,27 @@ ALWAYS_INLINE void diagonal_prepare_normal_gamma(const likelihood *f, double *st
         scale[d] = f->noise_scale[d] + half * (diagonal_squares(statistics, D)[d] + pull * (delta * delta));
     }
     constants[2] = log_product(scale, D);
+    if (f->resolution)
+        growth = add_half_cells(f, scale);
     for (d = 0; d < D; d++) {
         const double g = stretch * scale[d];
 
         spread[d] = g; /* may be scale itself */
         scale[d] = 1 / g;
     }
-    constants[0] = (double)D * log_constant - half * constants[2];
     constants[1] = f->a0 + half * n + half;
+    constants[0] = (double)D * log_constant - half * constants[2] - constants[1] * growth;
+}
+
+/* What the cells of a point cost each of its scores under a known variance, docs/maths.md (154). */
+static inline double known_cost_of_cells(const likelihood *f)
+{
+    double total = 0;
+    int64_t d;
+
+    for (d = 0; d < f->D && f->resolution; d++)
+        total += cell_of(f, d) / f->noise_scale[d];
+    return 0.5 * total;
 }
 
 static inline void diagonal_prepare_known_variance(const likelihood *f, double *statistics)
@@ -172,7 +231,7 @@ static inline void diagonal_prepare_known_variance(const likelihood *f, double *
             diagonal_mean(statistics)[d] - f->noise_scale[d] / spread * (diagonal_mean(statistics)[d] - f->m0[d]);
         scale[d] = f->noise_scale[d] * (1 + f->prior_variance[d] / spread);
     }
-    constants[0] = -0.5 * ((double)D * LOG_2PI + log_product(scale, D));
+    constants[0] = -0.5 * ((double)D * LOG_2PI + log_product(scale, D)) - known_cost_of_cells(f);
     for (d = 0; d < D; d++)
         scale[d] = 0.5 / scale[d];
     constants[1] = 1;
@@ -233,6 +292,26 @@ static inline double diagonal_log_tail(const likelihood *f, double *statistics, 
     return total + log1p(excess);
 }
 
+/* sum_d log(b / b_n), with b the scale after a rounded point of weight w; docs/maths.md (151). */
+static inline double diagonal_log_growth(const likelihood *f, double *statistics, const double *x, double w)
+{
+    const double *const centre = diagonal_centre(statistics, f->D), c = f->c0 + statistics[0];
+    double excess = 0, total = 0;
+    int64_t d;
+
+    for (d = 0; d < f->D; d++) {
+        const double t = x[d] - centre[d], b = f->noise_scale[d] + b_growth(f, statistics, d);
+        const double u = 0.5 * w * (cell_of(f, d) + c / (c + w) * t * t) / b;
+
+        excess += u + excess * u;
+        if (excess > PRODUCT_HUGE) {
+            total += log1p(excess);
+            excess = 0;
+        }
+    }
+    return total + log1p(excess);
+}
+
 /* log p(x | statistics). The derived entries are up to date. */
 static inline double diagonal_log_predictive(const likelihood *f, double *statistics, const double *x)
 {
@@ -263,7 +342,8 @@ static inline double diagonal_log_predictive_weighted(const likelihood *f, doubl
 
     if (f->kind == MAPDPM_NORMAL_GAMMA) {
         const double c = f->c0 + n, a = f->a0 + half * n;
-        const double tail = diagonal_log_tail(f, statistics, x, w * (c + 1) / (c + w));
+        const double tail = f->resolution ? diagonal_log_growth(f, statistics, x, w)
+                                          : diagonal_log_tail(f, statistics, x, w * (c + 1) / (c + w));
         const double log_constant = log_rising(a, half * w) + half * (log(c / (c + w)) - w * LOG_2PI);
 
         return (double)D * log_constant - half * w * diagonal_constants(statistics, D)[2] -
@@ -288,7 +368,7 @@ static inline double diagonal_log_predictive_weighted(const likelihood *f, doubl
             product = 1;
         }
     }
-    return half * (logs + log(product) - squares - w * (double)D * LOG_2PI);
+    return half * (logs + log(product) - squares - w * (double)D * LOG_2PI) - w * known_cost_of_cells(f);
 }
 
 /* L(statistics): the log density of the cluster's points, with the parameters integrated out. */

@@ -40,6 +40,7 @@ typedef struct likelihood {
     const double *noise_scale;
     const double *prior_variance;
     const double *psi0; /* [D][D] */
+    const double *resolution; /* [D] the steps that values are rounded to; NULL if all are 0 */
     double c0;
     double a0;
     double nu0;

@@ -40,6 +40,7 @@ ALWAYS_INLINE likelihood feature_of(const likelihood *f, int64_t d)
     one.m0 = f->m0 + d;
     one.noise_scale = f->noise_scale + d;
     one.prior_variance = f->prior_variance ? f->prior_variance + d : NULL;
+    one.resolution = f->resolution ? f->resolution + d : NULL;
     return one;
 }
 

@@ -87,6 +87,30 @@ static void forget_leave_one_out(score_table *table, int64_t column)
     set_own_bound(table, column);
 }
 
+/* Change the scales of leave-one-out scores of a Normal-Gamma, from the full statistics, for rounded values: without the
+ * cell of the point (docs/maths.md (152)). Returns the sum of log u, and in *most how much the scales grow at most. */
+static double take_cells_out(const likelihood *f, double n, const double *scale, double *loo_scale, double *most)
+{
+    const double c = f->c0 + n, stretch = 2.0 * (c + 1.0) / c;
+    double lost = 0.0, logs = 0.0;
+    int64_t d;
+
+    *most = 1.0;
+    for (d = 0; d < f->D; d++) {
+        const double cell = cell_of(f, d), b = 1.0 / (stretch * scale[d]); /* of one cell more than the statistics have */
+        const double growth = b / (b - cell), u = 0.5 * cell / (b - 0.5 * cell);
+
+        loo_scale[d] *= growth;
+        *most = growth > *most ? growth : *most;
+        lost += u - lost * u; /* 1 - the product of all 1 - u */
+        if (lost > LARGEST_LOSS) {
+            logs += log1p(-lost);
+            lost = 0.0;
+        }
+    }
+    return logs + log1p(-lost);
+}
+
 /* The constants of leave-one-out scores of points of weight 1, from the full statistics (docs/maths.md (10), (14),
  * (113)), and of their bounds. */
 ALWAYS_INLINE void set_leave_one_out(score_table *table, int64_t slot)
@@ -115,7 +139,7 @@ ALWAYS_INLINE void set_leave_one_out(score_table *table, int64_t slot)
         for (d = 0; d < D; d++)
             loo_scale[d] = f->noise_scale[d] * ((f->noise_scale[d] + n * f->prior_variance[d]) /
                                                 (f->noise_scale[d] + left * f->prior_variance[d]));
-        constant = -0.5 * ((double)D * LOG_2PI + log_product(loo_scale, D));
+        constant = -0.5 * ((double)D * LOG_2PI + log_product(loo_scale, D)) - known_cost_of_cells(f);
         for (d = 0; d < D; d++) {
             loo_scale[d] *= 0.5 / (f->noise_scale[d] * f->noise_scale[d]);
             share = loo_scale[d] / scale[d] > share ? loo_scale[d] / scale[d] : share;
@@ -133,6 +157,12 @@ ALWAYS_INLINE void set_leave_one_out(score_table *table, int64_t slot)
         }
         for (d = 0; d < D; d++)
             loo_scale[d] = scale[d] * share;
+        if (f->resolution) {
+            double most;
+
+            constant += exponent * take_cells_out(f, n, scale, loo_scale, &most);
+            share *= most;
+        }
     }
     table->loo_base[column] = constant;
     table->loo_share[column] = share * (1.0 + SLACK);

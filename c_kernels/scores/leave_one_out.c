@@ -99,6 +99,16 @@ ALWAYS_INLINE int loo_log_product(const score_table *table, int64_t slot, const 
     return 1;
 }
 
+/* How much the scale of a leave-one-out score grows without the cell of the point, and the logarithm of the share of b_n
+ * that is left without it: docs/maths.md (152). */
+static double growth_without_cell(double cell, double c, double scale, double *log_share)
+{
+    const double b = 0.5 * c / ((c + 1.0) * scale); /* with half a cell more than b_n */
+
+    *log_share = log1p_of(-0.5 * cell / (b - 0.5 * cell));
+    return b / (b - cell);
+}
+
 /* The leave-one-out log predictive of feature d of a point, with missing values (docs/maths.md (10), (14)). It returns
  * 0 if the full statistics cannot give it, because little would be left. */
 ALWAYS_INLINE int loo_of_feature(const score_table *table, double *row, int64_t d, double x, double *score)
@@ -115,17 +125,22 @@ ALWAYS_INLINE int loo_of_feature(const score_table *table, double *row, int64_t 
         gather(f->empty, D, d, own);
         *score = diagonal_log_predictive(&one, own, &x);
     } else if (plain_family(f->kind) == MAPDPM_NORMAL_GAMMA) {
-        const double lost = (c + 1.0) / (c - 1.0) * entries_of(row, D, FEATURE_SCALE)[d] * t * t;
+        const double scale = entries_of(row, D, FEATURE_SCALE)[d];
+        double lost = (c + 1.0) / (c - 1.0) * scale * t * t, log_share = 0.0;
 
+        if (f->resolution)
+            lost *= growth_without_cell(cell_of(f, d), c, scale, &log_share);
         if (!(1.0 - lost >= LEAST_SHARE_LEFT))
             return 0;
         *score = size_terms_of(table, n - 1.0)->log_constant - 0.5 * entries_of(row, D, FEATURE_LOG_SCALE)[d] +
-                 (entries_of(row, D, FEATURE_EXPONENT)[d] - 1.0) * log1p_of(-lost);
+                 (entries_of(row, D, FEATURE_EXPONENT)[d] - 1.0) * (log1p_of(-lost) + log_share);
     } else {
         const double prior = f->prior_variance[d];
         const double variance = noise * ((noise + n * prior) / (noise + (n - 1.0) * prior));
 
         *score = -0.5 * (LOG_2PI + log_positive(variance) + variance / (noise * noise) * t * t);
+        if (f->resolution)
+            *score -= 0.5 * cell_of(f, d) / noise;
     }
     return 1;
 }

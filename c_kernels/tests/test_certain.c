@@ -10,6 +10,7 @@ enum { N = 240, MOST_FEATURES = 40, CAPACITY = 12, K = 7 };
 
 static mapdpm_real data[N * MOST_FEATURES];
 static double parameters[MOST_FEATURES + 2 + MOST_FEATURES * MOST_FEATURES];
+static double steps[MOST_FEATURES];
 static int64_t labels[N], counts[CAPACITY];
 static mapdpm_clusters clusters = {CAPACITY, labels, counts, NULL, NULL};
 static uint64_t state = 88172645463325252u;
@@ -58,11 +59,14 @@ static void draw(int64_t D, const shape *s)
 
 static void set_parameters(int family, int64_t D, const shape *s)
 {
+    static const double wide[] = {1.0, 9.0, 1e-3, 0.0};
     const double unit = s->scale * s->scale;
     int64_t d;
 
-    for (d = 0; d < D; d++)
+    for (d = 0; d < D; d++) {
         parameters[d] = s->scale * s->offset;
+        steps[d] = s->scale * wide[d % 4];
+    }
     if (family == MAPDPM_NORMAL_GAMMA) {
         parameters[D] = 0.1;
         parameters[D + 1] = 1.0;
@@ -241,7 +245,7 @@ static void check_scores(const mapdpm_problem *p, void *workspace)
     mapdpm_problem part = *p;
 
     CHECK(mapdpm_score(p, &clusters, workspace, scores) == MAPDPM_OK);
-    if (LDBL_MANT_DIG > 60 && p->family != MAPDPM_NORMAL_INVERSE_WISHART)
+    if (LDBL_MANT_DIG > 60 && p->family != MAPDPM_NORMAL_INVERSE_WISHART && !p->resolution)
         check_digits(p, scores, (double)N, workspace);
     CHECK(mapdpm_log_densities(p, &clusters, workspace, densities) == MAPDPM_OK);
     CHECK(mapdpm_best_slots(p, &clusters, workspace, 1, slots) == MAPDPM_OK);
@@ -260,7 +264,7 @@ static void check_scores(const mapdpm_problem *p, void *workspace)
         CHECK(fabs(densities[i] - (best + log(sum))) <= 1e-14 * (fabs(best) + 1.0));
         CHECK(scores[i * CAPACITY + slots[i]] >= best - 2.0 * TOLERANCE * (1.0 + fabs(best)));
     }
-    if (LDBL_MANT_DIG > 60 && p->family != MAPDPM_NORMAL_INVERSE_WISHART)
+    if (LDBL_MANT_DIG > 60 && p->family != MAPDPM_NORMAL_INVERSE_WISHART && !p->resolution)
         check_digits_of_large_clusters(p, scores, workspace);
     free(scores);
 }
@@ -338,7 +342,7 @@ int main(void)
     for (i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (j = 0; j < sizeof widths / sizeof *widths; j++)
             for (family = MAPDPM_NORMAL_GAMMA; family <= MAPDPM_NORMAL_INVERSE_WISHART; family++)
-                for (with = 0; with < 2; with++) {
+                for (with = 0; with < (family <= MAPDPM_NORMAL_KNOWN_VARIANCE ? 3 : 2); with++) {
                     mapdpm_problem p = {.family = family, .n_points = N, .n_features = widths[j], .data = data,
                                         .parameters = parameters, .alpha = 1.0};
                     int64_t found;
@@ -347,7 +351,8 @@ int main(void)
                         continue;
                     if (sizeof(mapdpm_real) == 4 && shapes[i].scale * shapes[i].strange > 1e18)
                         continue;
-                    p.discount = with ? 0.3 : 0.0;
+                    p.discount = with == 1 ? 0.3 : 0.0;
+                    p.resolution = with == 2 ? steps : NULL;
                     if (family == MAPDPM_SQUARED_DISTANCE) {
                         p.penalty = shapes[i].scale * shapes[i].scale * 20.0 * (double)widths[j];
                         p.alpha = 1.0;
@@ -357,7 +362,7 @@ int main(void)
                     set_parameters(family, widths[j], &shapes[i]);
                     found = check_bounds(&p);
                     /* If clusters lie apart, almost all points must be certain, else bounds are useless. */
-                    if (i == 0 && widths[j] >= 8 &&
+                    if (i == 0 && widths[j] >= 8 && with < 2 &&
                         (family == MAPDPM_NORMAL_GAMMA || /* a covariance matrix needs more points than features */
                          (HAS_VECTORS && family == MAPDPM_NORMAL_INVERSE_WISHART && widths[j] <= 17)))
                         CHECK(found > N * 8 / 10);

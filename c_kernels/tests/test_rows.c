@@ -14,6 +14,7 @@ static double known_parameters[3 * D] = {0, 0.5, 0, 9, 9, 9, 1, 2, 0.5};
 static const int32_t families[] = {MAPDPM_NORMAL_INVERSE_WISHART, MAPDPM_NORMAL_GAMMA + MAPDPM_SKIPPING,
                                    MAPDPM_NORMAL_GAMMA, MAPDPM_NORMAL_KNOWN_VARIANCE + MAPDPM_SKIPPING};
 static const double *const parameters[] = {full_parameters, gamma_parameters, gamma_parameters, known_parameters};
+static const double steps[D] = {0.5, 0, 2};
 
 /* 1 + x loses x, the correction brings it back: two roundings of the logarithm, and one of the quotient. */
 static void logarithms(void)
@@ -26,17 +27,26 @@ static void logarithms(void)
         CHECK(fabs(log1p_of(-x) - log1p(-x)) <= 4.0 * DBL_EPSILON * fabs(log1p(-x)));
 }
 
-/* A point that is nearly all of the weight, or of the squares, cannot be removed; nor can several, one after another,
+/* A removal undoes an addition. A point that is nearly all of the weight, or of the squares, cannot be removed; nor can several, one after another,
  * that are together. */
-static void removals(int32_t family, const double *of_family)
+static void removals(int32_t family, const double *of_family, const double *resolution)
 {
-    double room[2 * (5 + 6 * D + D * D) + 9 * D], row[5 + 9 * D + D * D];
-    const mapdpm_problem of_rows = {.family = family, .n_features = D, .parameters = of_family};
+    double room[2 * (5 + 6 * D + D * D) + 9 * D], row[5 + 9 * D + D * D], before[5 + 9 * D + D * D];
+    const mapdpm_problem of_rows = {.family = family, .n_features = D, .parameters = of_family,
+                                    .resolution = resolution};
     const likelihood f = likelihood_of(&of_rows, room);
-    const double near[ROOM] = {0.3, 0.1, -0.2}, far[ROOM] = {1e4, 1e4, 1e4};
+    const double near[ROOM] = {0.3, 0.1, -0.2}, other[ROOM] = {1.5, -2.0, 0.7}, far[ROOM] = {1e4, 1e4, 1e4};
     static const double scales[] = {1.0, 9.0, 90.0};
     int64_t i, j, done = 0;
 
+    statistics_clear(&f, row);
+    statistics_add(&f, row, near, 1.5);
+    statistics_add(&f, row, other, 2.0);
+    memcpy(before, row, (size_t)f.size * sizeof *row);
+    statistics_add(&f, row, other, 0.5);
+    CHECK(statistics_remove(&f, row, other, 0.5));
+    for (j = 0; j < f.n_sufficient; j++)
+        CHECK(fabs(row[j] - before[j]) <= 64.0 * DBL_EPSILON * (1.0 + fabs(before[j])));
     statistics_clear(&f, row);
     statistics_add(&f, row, near, 1.5);
     statistics_add(&f, row, near, 1e5);
@@ -65,13 +75,13 @@ static void removals(int32_t family, const double *of_family)
 
 /* The score of each point with its own slot is that of statistics made without it: an outlier's too, whose full
  * statistics cannot tell. */
-static void own_scores(int32_t family, const double *of_family, double outlier)
+static void own_scores(int32_t family, const double *of_family, const double *resolution, double outlier)
 {
     static mapdpm_real data[N * D];
     static int64_t labels[N], counts[CAPACITY];
     double rows[CAPACITY * (5 + 9 * D + D * D)];
     const mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data, .parameters = of_family,
-                              .alpha = 1.0};
+                              .resolution = resolution, .alpha = 1.0};
     const mapdpm_clusters z = {CAPACITY, labels, counts, rows, NULL};
     void *const workspace = malloc(mapdpm_workspace_bytes(OF(family, D), CAPACITY));
     uint64_t seed = 7;
@@ -109,9 +119,14 @@ int main(void)
 
     logarithms();
     for (f = 0; f < sizeof families / sizeof *families; f++) {
-        removals(families[f], parameters[f]);
-        own_scores(families[f], parameters[f], 3.0);
-        own_scores(families[f], parameters[f], 1e6);
+        removals(families[f], parameters[f], NULL);
+        own_scores(families[f], parameters[f], NULL, 3.0);
+        own_scores(families[f], parameters[f], NULL, 1e6);
+        if (!is_full(families[f])) {
+            removals(families[f], parameters[f], steps);
+            own_scores(families[f], parameters[f], steps, 3.0);
+            own_scores(families[f], parameters[f], steps, 1e6);
+        }
     }
     return REPORT();
 }

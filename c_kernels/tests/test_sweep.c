@@ -7,6 +7,7 @@ enum { N = 60, D = 5, CAPACITY = 16 };
 static mapdpm_real data[N * D], data_with_holes[N * D];
 static double weights[N];
 static double gamma_parameters[2 * D + 2] = {0, 0, 0, 0, 0, 0.1, 1, 1, 1, 2, 1, 0.5};
+static const double steps[D] = {0.5, 0, 1, 3, 1e-3};
 static double known_parameters[3 * D] = {0, 0, 0, 0, 0, 9, 9, 9, 9, 9, 1, 1, 2, 1, 0.5};
 /* m0, c0, nu0, and psi0: 1 on the diagonal, 0.25 beside it */
 static double full_parameters[D + 2 + D * D] = {0, 0, 0, 0, 0, 0.1, 7};
@@ -114,12 +115,13 @@ int main(void)
             full_parameters[D + 2 + i * D + d] = i == d ? 1.0 : i - d == 1 || d - i == 1 ? 0.25 : 0.0;
     for (i = 0; i < N * D; i++) /* every point has a value, but not the last cluster in feature 1 */
         data_with_holes[i] = i % 7 == 3 || (i % D == 1 && i / D % 4 == 3) ? (mapdpm_real)NAN : data[i];
-    for (variant = 0; variant < 20; variant++) {
+    for (variant = 0; variant < 40; variant++) {
         p.family = families[variant % 5];
         p.data = p.family > MAPDPM_SKIPPING ? data_with_holes : data;
         p.parameters = parameters[variant % 5];
         p.weights = variant / 5 & 1 ? weights : NULL;
-        p.discount = variant / 10 ? 0.3 : 0.0;
+        p.discount = variant / 10 & 1 ? 0.3 : 0.0;
+        p.resolution = variant < 20 || p.family == MAPDPM_NORMAL_INVERSE_WISHART ? NULL : steps;
         fits(&p);
         scores(&p);
         grows(&p);

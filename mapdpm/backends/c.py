@@ -17,6 +17,7 @@ from mapdpm.backends.grouped import GroupCounts
 from mapdpm.backends.halves import ATOMS, SWEEPS, Draws, Halves, Tried
 from mapdpm.data import point_set
 from mapdpm.likelihoods import NormalInverseWishart
+from mapdpm.likelihoods._parameters import prior_of
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
 
@@ -187,8 +188,9 @@ class CBackend(CStates, Composed):
 def _log_of(widths: Widths) -> Labels:
     """The number of the logarithm of each entry of the flat parameters; -1 for one that stays."""
     fields = {name: number for number, name in enumerate(widths.names)}
-    sizes = [np.size(value) for value in widths.likelihood]
-    return np.repeat([fields.get(name, -1) for name in widths.likelihood._fields], sizes).astype(np.int64)
+    prior = prior_of(widths.likelihood)
+    sizes = [np.size(value) for value in prior.values()]
+    return np.repeat([fields.get(name, -1) for name in prior], sizes).astype(np.int64)
 
 
 C = CBackend()

@@ -15,7 +15,7 @@ from mapdpm.data import point_set
 from mapdpm.data.counts import Counts
 from mapdpm.data.table import Table
 from mapdpm.likelihoods import FAMILY_NUMBERS, STREAM_FAMILIES, NormalInverseWishart
-from mapdpm.likelihoods._parameters import flat_parameters
+from mapdpm.likelihoods._parameters import flat_parameters, steps_of
 from mapdpm.likelihoods._product import Product
 from mapdpm.likelihoods._skipping import Skipping
 from mapdpm.likelihoods._squared_distance import SquaredDistance
@@ -203,7 +203,7 @@ class _Problem(NamedTuple):
 _LARGEST_KEPT = 1 << 20  # bytes of data; keeping a larger problem would hold its memory and save little time
 _last_problems: dict[bool, tuple[Model, _Problem]] = {}
 _last_called: dict[Any, tuple[Any, Called]] = {}
-_last_described: tuple[Any, int, int, Any] = (None, 0, 0, None)
+_last_described: tuple[Any, int, int, Any, Any] = (None, 0, 0, None, None)
 
 
 def _problem(model: Model) -> _Problem:
@@ -220,11 +220,14 @@ def _problem(model: Model) -> _Problem:
     dtype = getattr(data, "dtype", _REAL)
     lib, ffi = library(dtype)
     problem = ffi.new("mapdpm_problem *")
-    _, problem.family, problem.n_features, parameters = _described(likelihood)
+    _, problem.family, problem.n_features, parameters, resolution = _described(likelihood)
     problem.n_points = n_points
     if problem.family:
         kept: list[Any] = [ffi.from_buffer("double[]", parameters)]
         problem.parameters = kept[0]
+        if resolution is not None:
+            kept.append(ffi.from_buffer("double[]", resolution))
+            problem.resolution = kept[-1]
     else:
         kept = [_called(lib, ffi, likelihood)]
         problem.verbs, problem.view = kept[0].verbs, kept[0].view
@@ -285,8 +288,8 @@ def flat_of(likelihood: Any) -> Vector:
     return _described(likelihood)[3]
 
 
-def _described(likelihood: Any) -> tuple[Any, int, int, Any]:
-    """A likelihood, its number or 0, of features, and its parameters; those of the last one are kept."""
+def _described(likelihood: Any) -> tuple[Any, int, int, Any, Any]:
+    """A likelihood, its number or 0, of features, its parameters and steps; those of the last one are kept."""
     global _last_described  # noqa: PLW0603  (one assignment, so threads see values that belong together)
     known = _last_described
     if known[0] is not likelihood:
@@ -294,9 +297,9 @@ def _described(likelihood: Any) -> tuple[Any, int, int, Any]:
         family = likelihood.family if skips else likelihood
         if has_twin(likelihood):
             number = TWINS[type(family)] + _SKIPPING * skips
-            known = likelihood, number, len(family[0]), flat_parameters(family)
+            known = likelihood, number, len(family[0]), flat_parameters(family), steps_of(family)
         else:
             wide = family.n_columns if isinstance(family, Product) else len(getattr(family, next(iter(family.axes))))
-            known = likelihood, 0, wide, None
+            known = likelihood, 0, wide, None, None
         _last_described = known
     return known

@@ -9,6 +9,7 @@ from mapdpm import NormalGamma
 from mapdpm.cli.checkpoint import LEARNER, OTHERS, STATES, parameters_of
 from mapdpm.cli.tables import STDIN
 from mapdpm.cli.usage import UsageError, refuse, refuse_argument
+from mapdpm.likelihoods._parameters import RESOLUTION
 from mapdpm.likelihoods._registry import family_named
 from mapdpm.names import AUTO
 from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM
@@ -91,8 +92,9 @@ def _likelihood(settings: dict[str, Any]) -> Any:
     family, prior = family_named(settings["likelihood"]), settings["prior"]
     if prior is None and family is NormalGamma:
         return AUTO
-    needed = ", ".join(family._fields)
-    if prior is None or set(prior) != set(family._fields):
+    fields = [name for name in family._fields if name != RESOLUTION]
+    if prior is None or set(prior) - {RESOLUTION} != set(fields):
+        needed = ", ".join(fields)
         hint = "; or leave --prior out: then the warm-up sets it" if family is NormalGamma else ""
         got = ", ".join(prior) if prior else "none of them"
         msg = f"argument --prior: {settings['likelihood']} needs all of {needed} before there is data, got {got}{hint}"

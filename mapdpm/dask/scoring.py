@@ -50,9 +50,9 @@ def score_samples(model: Any, X: Any) -> Any:
 
 
 def _labels(model: MAPDPM, X: Any) -> Any:
-    likelihood, prior, anchor, _ = model._mixture  # noqa: SLF001  (of one package)
-    frame = Frame(likelihood, prior, anchor, model.backend_)
-    labelling = labelling_of(frame, Sums(model._mixture.counts, model._mixture.statistics))  # noqa: SLF001
+    mixture = model._mixture_of_fit  # noqa: SLF001  (of one package)
+    frame = Frame(mixture.likelihood, mixture.prior, mixture.anchor, model.backend_)
+    labelling = labelling_of(frame, Sums(mixture.counts, mixture.statistics))
     parts = Chunk(model._points(X), None, 0).parts()  # noqa: SLF001
     return np.concatenate([labelled(frame, part, labelling).labels for part in parts])
 

@@ -270,7 +270,8 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         """
         points = self._points(X)
         weights = check_weights(sample_weight, point_set(points).n_points, self.discount)
-        return pseudo_log_likelihood(self._mixture, self._backend, getattr(self, "labels_", None), points, weights)
+        labels = getattr(self, "labels_", None)
+        return pseudo_log_likelihood(self._mixture_of_fit, self._backend, labels, points, weights)
 
     def merge_tree(self, criterion: str = "log-joint", *, prior: Any = None, X: Any = None) -> MergeTree:
         """How the clusters merge, two at a time: components that together make a class, by a tree.

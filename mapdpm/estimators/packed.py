@@ -14,6 +14,8 @@ from mapdpm.estimators.base import Estimator
 from mapdpm.files import container
 from mapdpm.files.batch_models import RESULTS, Restored
 from mapdpm.files.families import has_format
+from mapdpm.likelihoods._parameters import steps_of
+from mapdpm.likelihoods._rounded import with_resolution
 from mapdpm.likelihoods._skipping import skips
 from mapdpm.likelihoods.mixed import Mixed, of_columns
 from mapdpm.names import MISSING
@@ -127,10 +129,18 @@ class PackedMixture(FittedEstimator):
         self.cluster_sizes_ = mixture.counts.copy()
         if hasattr(likelihood, "moments"):
             means, variances = mixture.likelihood.moments(mixture.state.rows[:-1])
+            if (steps := steps_of(likelihood)) is not None:
+                variances = np.maximum(variances - steps * steps / 12.0, 0.0)  # of the values, without their cells
             self.means_, self.variances_ = (
                 _in_order(likelihood, means + mixture.anchor),
                 _in_order(likelihood, variances),
             )
+
+    @property
+    def _mixture_of_fit(self) -> Mixture:
+        """The mixture for the points of the fit, which may be rounded; its constants are those for other points."""
+        mixture, steps = self._mixture, steps_of(self.likelihood_)
+        return mixture if steps is None else mixture._replace(likelihood=with_resolution(mixture.likelihood, steps))
 
     @property
     def _backend(self) -> Backend:

@@ -10,7 +10,7 @@ import numpy as np
 from mapdpm.files.errors import ModelFileError
 from mapdpm.likelihoods import FAMILIES
 from mapdpm.likelihoods._blocks import Block
-from mapdpm.likelihoods._parameters import flat_parameters, frozen
+from mapdpm.likelihoods._parameters import RESOLUTION, flat_parameters, frozen, said_of
 from mapdpm.likelihoods._product import Product, parts_of, product_of
 from mapdpm.likelihoods._registry import OUTSIDE, family_named
 from mapdpm.likelihoods._skipping import in_kernels, plain, skips
@@ -89,7 +89,7 @@ def restored(number: int, extras: dict[str, Any], parameters: Vector, n_features
     families, widths, at = [], [], 0
     for width, code, n_entries in extras.get("families", ()):
         kind = family_of(code)
-        size = sum(math.prod((n_entries,) * kind.axes.get(name, 0)) for name in kind._fields)
+        size = sum(math.prod((n_entries,) * kind.axes.get(name, 0)) for name in _stored(kind))
         likelihood = _of_flat(kind, parameters[at : at + size], n_entries)
         families.append(in_kernels(likelihood, missing if width > 1 and hasattr(kind, "feature") else MISSING[0]))
         widths.append(int(width))
@@ -122,7 +122,7 @@ def _coded(family: Any) -> tuple[int | str, int]:
 
 def _of_flat(kind: Any, parameters: Vector, n_entries: int) -> Any:
     fields, position = [], 0
-    for name in kind._fields:
+    for name in _stored(kind):
         shape = (n_entries,) * kind.axes.get(name, 0)  # of a number, a vector or a matrix
         n = math.prod(shape)
         value = parameters[position : position + n]
@@ -130,10 +130,15 @@ def _of_flat(kind: Any, parameters: Vector, n_entries: int) -> Any:
             break
         fields.append(frozen(value.reshape(shape).copy()) if shape else float(value[0]))
         position += n
-    if position != len(parameters) or len(fields) != len(kind._fields):
+    if position != len(parameters) or len(fields) != len(_stored(kind)):
         msg = f"{kind.__name__} does not have {len(parameters)} parameters"
         raise ValueError(msg)
     return kind(*fields)
+
+
+def _stored(kind: Any) -> list[str]:
+    """The parameters of a family whose numbers the body has. The resolution, if any, is last; it is in the extras."""
+    return [name for name in kind._fields if name != RESOLUTION]
 
 
 # ---- as the user gave it: the extras ---------------------------------------------------------------------------------
@@ -162,10 +167,10 @@ def decoded(given: Any, code: Any, family: type[Any]) -> Any:
 
 
 def values_of(likelihood: Any) -> Any:
-    """A likelihood as JSON: its fields; of a mixed one its blocks."""
+    """A likelihood as JSON: its fields, without a resolution of 0; of a mixed one its blocks."""
     if isinstance(likelihood, Mixed):
         return {_PARTS: [_listed(block) for block in likelihood.blocks]}
-    return [np.asarray(value).tolist() for value in likelihood]
+    return [np.asarray(value).tolist() for value in said_of(likelihood).values()]
 
 
 def of_values(values: Any, kernels: Any) -> Any:

@@ -97,6 +97,45 @@ def remove(row: Vector, data: Any, i: int, w: float, floor: Vector) -> bool:
 
 
 @jitable
+def cell(resolution: float) -> float:
+    """What rounding to steps of ``resolution`` adds to the squared deviation of a value; maths (148)."""
+    return resolution * resolution / 12.0
+
+
+@jitable
+def has_cells(resolution: Vector) -> bool:
+    """Whether a feature is rounded."""
+    for d in range(resolution.shape[0]):  # noqa: SIM110  (numba compiles it)
+        if resolution[d] > 0.0:
+            return True
+    return False
+
+
+@jitable
+def add_cells(row: Vector, resolution: Vector, w: float) -> None:
+    """Add what rounding adds to a point of weight ``w``, which ``add`` has added."""
+    D = resolution.shape[0]
+    for d in range(D):
+        row[1 + D + d] += w * cell(resolution[d])
+
+
+@jitable
+def remove_cells(row: Vector, resolution: Vector, w: float, floor: Vector) -> bool:
+    """The inverse of ``add_cells``, after ``remove``. The other points keep what they have added themselves."""
+    D = resolution.shape[0]
+    least = 1.0
+    for d in range(D):
+        own = cell(resolution[d])
+        before = row[1 + D + d]
+        after = max(row[0] * own, before - w * own)
+        row[1 + D + d] = after
+        least = min(least, (after + 2.0 * floor[d]) / (before + 2.0 * floor[d]))
+    left = n_moments(D) + 3
+    row[left] *= least
+    return row[left] >= LEAST_SHARE
+
+
+@jitable
 def merge(row: Vector, other: Vector, D: int) -> None:
     """Chan's union of two clusters, into ``row``."""
     n, m = row[0], other[0]

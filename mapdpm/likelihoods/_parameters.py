@@ -13,7 +13,7 @@ from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._registry import enter, kebab
 from mapdpm.names import MISSING
 from mapdpm.protocol import LARGEST, SMALLEST, Matrix, Vector, Weights
-from mapdpm.validation import check_choice, check_number, check_points, check_weights, refuse_value
+from mapdpm.validation import LARGEST_ENTRY, check_choice, check_number, check_points, check_weights, refuse_value
 
 C = TypeVar("C", bound=type)
 
@@ -23,6 +23,9 @@ LARGEST_Z = 1e35
 # The smallest ratio of a pivot to the diagonal entry. A matrix with a smaller one is singular, up to rounding. An
 # asymmetry up to this ratio is rounding too.
 _LEAST_PIVOT = 1e-12
+
+RESOLUTION = "resolution"
+"""A vector of this name is the step that the values of each feature are rounded to: 0, which is none, or more."""
 
 _MATRIX = 2
 _PART = 1 << 12  # points
@@ -59,7 +62,8 @@ def parameters(
 
     Fields named in ``vectors`` become read-only float64 arrays of one common length (a scalar is a vector of one
     entry, stretched to the data later); those in ``matrices`` symmetric positive definite ones of as many rows (a
-    vector is a diagonal); all others become floats. Fields named in ``positive`` must be > 0, a matrix on its
+    vector is a diagonal); all others become floats. A vector named ``RESOLUTION`` is >= 0, and is left out of texts,
+    and of files, where it is 0. Fields named in ``positive`` must be > 0, a matrix on its
     diagonal, and at most what it says. ``check`` is called with each object made, for what concerns several fields.
     ``widths`` are the parameters that are fitted where the class stands for its fitted prior. ``name`` is what the
     command line, and files of models, call the family. One of the package has a ``number`` in files instead, which
@@ -80,7 +84,7 @@ def parameters(
             lengths = {name: len(checked[name]) for name in axes}
             common = set(lengths.values()) - {1}
             if len(common) > 1:
-                got = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+                got = ", ".join(f"{name} has {length}" for name, length in lengths.items() if length > 1)
                 msg = f"the vectors of {cls.__name__} must have one entry a feature each, got: {got}"
                 raise ValueError(msg)
             made = bare(kind, *(stretched(v, *common) if name in axes else v for name, v in checked.items()))
@@ -98,6 +102,8 @@ def parameters(
         cls.__eq__ = _equal  # type: ignore[assignment]
         cls.__ne__ = _differ  # type: ignore[assignment]
         cls.__hash__ = _hash  # type: ignore[assignment]
+        if RESOLUTION in axes:
+            cls.__repr__ = _repr  # type: ignore[assignment]
         if cls.name:  # type: ignore[attr-defined]
             enter(cls)
         return cls
@@ -146,9 +152,25 @@ def frozen(vector: Vector) -> Vector:
     return vector
 
 
+def steps_of(likelihood: Any) -> Vector | None:
+    """The resolution of a likelihood in any form, a step a column; None where no value is rounded."""
+    steps = getattr(likelihood, RESOLUTION, None)
+    return None if steps is None or not np.any(steps) else steps
+
+
+def prior_of(likelihood: Any) -> dict[str, Any]:
+    """The parameters of a family by name, all but the resolution of its points."""
+    return {name: value for name, value in likelihood._asdict().items() if name != RESOLUTION}
+
+
+def said_of(likelihood: Any) -> dict[str, Any]:
+    """The parameters of a family by name, without a resolution of 0."""
+    return prior_of(likelihood) if steps_of(likelihood) is None else dict(likelihood._asdict())
+
+
 def flat_parameters(likelihood: Any) -> Vector:
-    """The parameters of a family one after the other, in the order of ``enum mapdpm_family`` and of model files."""
-    return np.concatenate([np.ravel(value) for value in likelihood])
+    """``prior_of`` a family one after the other, in the order of ``enum mapdpm_family`` and of model files."""
+    return np.concatenate([np.ravel(value) for value in prior_of(likelihood).values()])
 
 
 def check_range(X: Matrix, centre: Vector, scale: Vector) -> None:
@@ -249,7 +271,16 @@ def _checked(name: str, value: Any, n_axes: int, largest: float | None) -> Any:
         msg = f"{name} must be a number or one number a feature, got an array of shape {array.shape}"
         raise ValueError(msg)
     _check_values(name, array, largest)
-    return frozen(array)
+    return frozen(array if name != RESOLUTION else _checked_steps(array))
+
+
+def _checked_steps(array: Vector) -> Vector:
+    """Steps, of any number of features where there are none."""
+    wrong = ~((array >= 0.0) & (array <= LARGEST_ENTRY))
+    if np.any(wrong):
+        msg = f"{RESOLUTION} must be 0, for none, or between 0 and {LARGEST_ENTRY:.0e}, got {array[wrong][0]}"
+        raise ValueError(msg)
+    return array if np.any(array) else np.zeros(1)
 
 
 def _checked_matrix(name: str, array: Matrix, largest: float | None) -> Matrix:
@@ -297,6 +328,10 @@ def _equal(self: Any, other: object) -> bool:
 
 def _differ(self: Any, other: object) -> bool:
     return not _equal(self, other)
+
+
+def _repr(self: Any) -> str:
+    return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in said_of(self).items())})"
 
 
 def _hash(self: Any) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 
 from mapdpm.jit import jitable, optional
 from mapdpm.likelihoods._moments import LEAST_SHARE
+from mapdpm.likelihoods._parameters import RESOLUTION
 from mapdpm.likelihoods._skipping import is_there, plain
 from mapdpm.likelihoods._sums import is_exact
 from mapdpm.protocol import Matrix, RngVerbs, Vector
@@ -190,6 +191,12 @@ class Product(NamedTuple):
         parts = list(parts_of(self))
         families = [p.family.shifted(offset[p.columns]) if np.any(offset[p.columns]) else p.family for p in parts]
         return product_of(families, [p.columns.stop - p.columns.start for p in parts], self.skips)
+
+    @property
+    def resolution(self) -> Vector:
+        """The step of each column; 0 where the family has none."""
+        parts = ((getattr(part.family, RESOLUTION, 0.0), part.columns) for part in parts_of(self))
+        return np.concatenate([np.broadcast_to(steps, own.stop - own.start) for steps, own in parts])
 
     def kinds(self) -> list[Any]:
         """The class of each part."""

@@ -138,6 +138,12 @@ class Skipping(NamedTuple):
                 total += self.family.feature(d).log_likelihood(parameters[d::D], data[:, d : d + 1], i)
         return total
 
+    @property
+    def resolution(self) -> Vector:
+        """That of the family; AttributeError where it has none."""
+        steps: Vector = self.family.resolution
+        return steps
+
     def shifted(self, offset: Vector) -> Skipping:
         """The same model for data from which ``offset`` was subtracted."""
         return self._replace(family=self.family.shifted(offset))

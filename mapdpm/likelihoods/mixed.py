@@ -12,6 +12,7 @@ from mapdpm.data.columns import CATEGORY, FLAG, columns_of, kinds_differ, warn_o
 from mapdpm.data.table import Table
 from mapdpm.data.tokens import Tokens
 from mapdpm.likelihoods._blocks import Block, Name, block_of, bound, checked_family, empirical, text_of
+from mapdpm.likelihoods._parameters import said_of
 from mapdpm.likelihoods._product import Product, product_of
 from mapdpm.likelihoods._skipping import in_kernels
 from mapdpm.likelihoods.beta_bernoulli import BetaBernoulli
@@ -274,6 +275,11 @@ class Mixed:
         ]
         return product_of(families, widths, missing != "error")
 
+    @property
+    def resolution(self) -> Vector:
+        """The step of each column of the table that ``read`` makes; all parts must have their priors."""
+        return self.in_kernels(MISSING[1]).resolution
+
     def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
         """Sample means and variances of clusters in the columns of normal families; NaN in others."""
         return self.in_kernels(MISSING[1]).moments(rows)
@@ -303,6 +309,6 @@ def of_columns(likelihood: Any, X: Any) -> Any:
 def parameters_of(likelihood: Any) -> dict[str, Any]:
     """The parameters of a likelihood by name; of a mixed one after the key of each part, as ``mode.beta``."""
     if not isinstance(likelihood, Mixed):
-        return dict(likelihood._asdict())
+        return said_of(likelihood)
     parts = likelihood._asdict().items()
-    return {f"{key}.{name}": value for key, family in parts for name, value in family._asdict().items()}
+    return {f"{key}.{name}": value for key, family in parts for name, value in said_of(family).items()}

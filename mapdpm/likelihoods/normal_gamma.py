@@ -21,7 +21,7 @@ _LARGE = 1e5
 
 
 @parameters(
-    vectors=("m0", "b0"),
+    vectors=("m0", "b0", "resolution"),
     positive={"c0": LARGEST, "a0": 1e8, "b0": LARGEST},
     widths={"c0": COUNT, "b0": Width(), "a0": Width(0.25, 100.0, absolute=True, follows=False)},
     number=1,
@@ -42,6 +42,9 @@ class NormalGamma(NamedTuple):
         Shape of the precision's Gamma prior; at most 1e8: a variance known more precisely is a known one.
     b0 : float > 0 or array of shape (n_features,)
         Rate of the precision's Gamma prior (a rate, not a scale), in squared data units.
+    resolution : float >= 0 or array of shape (n_features,)
+        The step that values are rounded to, in data units: 1 for whole numbers; 0 for none. Each value then stands for
+        its cell, and the log marginal is a lower bound of the log density of cells (maths, section 34).
 
     Raises
     ------
@@ -64,6 +67,7 @@ class NormalGamma(NamedTuple):
     c0: float
     a0: float
     b0: Values
+    resolution: Values = 0.0
 
     @classmethod
     def empirical(cls, X: Any, sample_weight: Any = None, *, missing: str = "error") -> NormalGamma:
@@ -92,14 +96,15 @@ class NormalGamma(NamedTuple):
 
     def scaled(self, scale: Vector) -> NormalGamma:
         """The same model for data that was multiplied by ``scale``."""
-        return self._replace(m0=self.m0 * scale, b0=self.b0 * scale**2)
+        return self._replace(m0=self.m0 * scale, b0=self.b0 * scale**2, resolution=self.resolution * np.abs(scale))
 
     def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
         """Sample means and variances of clusters."""
         return mo.moments(rows)
 
     def feature(self, d: int) -> NormalGamma:
-        return made_of(self, (self.m0[d : d + 1], self.c0, self.a0, self.b0[d : d + 1]))
+        one = self.m0[d : d + 1], self.c0, self.a0, self.b0[d : d + 1], self.resolution[d : d + 1]
+        return made_of(self, one)
 
     def size(self) -> int:
         return mo.row_size(self.m0.shape[0])
@@ -113,15 +118,16 @@ class NormalGamma(NamedTuple):
 
     def add(self, row: Vector, data: Any, i: int, w: float) -> None:
         mo.add(row, data, i, w)
+        mo.add_cells(row, self.resolution, w)
 
     def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
-        return mo.remove(row, data, i, w, self.b0)
+        return mo.remove(row, data, i, w, self.b0) and mo.remove_cells(row, self.resolution, w, self.b0)
 
     def merge(self, row: Vector, other: Vector) -> None:
         mo.merge(row, other, self.m0.shape[0])
 
     def prepare(self, row: Vector) -> None:
-        """maths (7) to (9): predictive = constant - exponent sum_d log(1 + s_d (x_d - m_d)^2)."""
+        """maths (7) to (9), (150): predictive = constant - exponent sum_d log(1 + s_d (x_d - m_d)^2)."""
         D = self.m0.shape[0]
         n = row[0]
         c = self.c0 + n
@@ -130,17 +136,25 @@ class NormalGamma(NamedTuple):
         constant = mo.n_moments(D)
         centre = constant + PREPARED
         product, log_b = 1.0, 0.0
+        excess, log_growth = 0.0, 0.0  # of b, by the cell of a point more
         for d in range(D):
             delta = row[1 + d] - self.m0[d]
+            own = self.resolution[d] * self.resolution[d] / 24.0  # half of a cell
             b = self.b0[d] + 0.5 * (row[1 + D + d] + self.c0 * n * delta * delta / c)
             row[centre + d] = row[1 + d] - self.c0 / c * delta
-            row[centre + D + d] = 1.0 / (stretch * b)
+            row[centre + D + d] = 1.0 / (stretch * (b + own))
+            excess += own / b + excess * (own / b)
+            if excess > HUGE:
+                log_growth += log1p(excess)
+                excess = 0.0
             product *= b
             if product > HUGE or product < TINY:
                 log_b += log(product)
                 product = 1.0
         log_b += log(product)
+        log_growth += log1p(excess)
         row[constant] = D * (log_rising(a, 0.5) - 0.5 * (LOG_PI + log(stretch))) - 0.5 * log_b
+        row[constant] -= (a + 0.5) * log_growth
         row[constant + 1] = a + 0.5
         row[constant + 2] = log_b
 
@@ -150,11 +164,14 @@ class NormalGamma(NamedTuple):
         return row[constant] - row[constant + 1] * _log_tail(row, data, i, 1.0)
 
     def log_predictive_weighted(self, row: Vector, data: Any, i: int, w: float) -> float:
-        """L(row + w x_i) - L(row); maths (11)."""
+        """L(row + w x_i) - L(row); maths (11), (151)."""
         D = self.m0.shape[0]
         c = self.c0 + row[0]
         a = self.a0 + 0.5 * row[0]
-        tail = _log_tail(row, data, i, w * (c + 1.0) / (c + w))
+        if mo.has_cells(self.resolution):
+            tail = _log_growth(self, row, data, i, w)
+        else:
+            tail = _log_tail(row, data, i, w * (c + 1.0) / (c + w))
         gain = log_rising(a, 0.5 * w) + 0.5 * (log(c / (c + w)) - w * LOG_2PI)
         return D * gain - 0.5 * w * row[mo.n_moments(D) + 2] - (a + 0.5 * w) * tail
 
@@ -198,9 +215,10 @@ class NormalGamma(NamedTuple):
             parameters[1 + d] = row[centre + d] + deviation * rng.normal()
             parameters[1 + D + d] = 0.5 * exp(log_precision)
             parameters[0] += 0.5 * log_precision
+            parameters[0] -= parameters[1 + D + d] * mo.cell(self.resolution[d])
 
     def tangent(self, row: Vector, parameters: Vector) -> None:
-        """maths (98)."""
+        """maths (98), (153)."""
         D = self.m0.shape[0]
         centre = mo.n_moments(D) + PREPARED
         a = self.a0 + 0.5 * row[0]
@@ -210,6 +228,7 @@ class NormalGamma(NamedTuple):
             parameters[0] -= 0.5 * log(b)
             parameters[1 + d] = row[centre + d]
             parameters[1 + D + d] = 0.5 * a / b
+            parameters[0] -= parameters[1 + D + d] * mo.cell(self.resolution[d])
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         return draws.log_normal(parameters, data, i)
@@ -229,6 +248,23 @@ def _scale(prior: NormalGamma, row: Vector, d: int) -> float:
     """b_n of feature ``d``; maths (5)."""
     n, delta = row[0], row[1 + d] - prior.m0[d]
     return float(prior.b0[d] + 0.5 * (row[1 + prior.m0.shape[0] + d] + prior.c0 * n * delta * delta / (prior.c0 + n)))
+
+
+@jitable
+def _log_growth(prior: NormalGamma, row: Vector, data: Any, i: int, w: float) -> float:
+    """sum_d log(b / b_n), with b the scale after a rounded point of weight ``w``; maths (151)."""
+    D = data.shape[1]
+    centre = mo.n_moments(D) + PREPARED
+    c = prior.c0 + row[0]
+    excess, total = 0.0, 0.0
+    for d in range(D):
+        t = data[i, d] - row[centre + d]
+        u = 0.5 * w * (mo.cell(prior.resolution[d]) + c / (c + w) * t * t) / _scale(prior, row, d)
+        excess += u + excess * u
+        if excess > HUGE:
+            total += log1p(excess)
+            excess = 0.0
+    return total + log1p(excess)
 
 
 @jitable

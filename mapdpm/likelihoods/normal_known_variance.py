@@ -18,7 +18,7 @@ _WITHIN = 0.1
 
 
 @parameters(
-    vectors=("m0", "prior_variance", "variance"),
+    vectors=("m0", "prior_variance", "variance", "resolution"),
     positive={"prior_variance": LARGEST, "variance": LARGEST},
     widths={"prior_variance": Width(follows=False), "variance": Width()},
     number=2,
@@ -37,6 +37,8 @@ class NormalKnownVariance(NamedTuple):
         Variance of the cluster means (Raykov2014's rho), in squared data units.
     variance : float > 0 or array of shape (n_features,)
         Variance within a cluster (Raykov2014's sigma), in squared data units.
+    resolution : float >= 0 or array of shape (n_features,)
+        The step that values are rounded to, in data units; 0 for none. As in ``NormalGamma`` (maths, section 34).
 
     Raises
     ------
@@ -57,6 +59,7 @@ class NormalKnownVariance(NamedTuple):
     m0: Values
     prior_variance: Values
     variance: Values
+    resolution: Values = 0.0
 
     @classmethod
     def empirical(cls, X: Any, sample_weight: Any = None, *, missing: str = "error") -> NormalKnownVariance:
@@ -82,15 +85,16 @@ class NormalKnownVariance(NamedTuple):
 
     def scaled(self, scale: Vector) -> NormalKnownVariance:
         """The same model for data that was multiplied by ``scale``."""
-        squares = scale**2
-        return NormalKnownVariance(self.m0 * scale, self.prior_variance * squares, self.variance * squares)
+        squares, step = scale**2, self.resolution * np.abs(scale)
+        return NormalKnownVariance(self.m0 * scale, self.prior_variance * squares, self.variance * squares, step)
 
     def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
         """Sample means and variances of clusters."""
         return mo.moments(rows)
 
     def feature(self, d: int) -> NormalKnownVariance:
-        return made_of(self, (self.m0[d : d + 1], self.prior_variance[d : d + 1], self.variance[d : d + 1]))
+        variances = self.prior_variance[d : d + 1], self.variance[d : d + 1]
+        return made_of(self, (self.m0[d : d + 1], *variances, self.resolution[d : d + 1]))
 
     def size(self) -> int:
         return mo.row_size(self.m0.shape[0])
@@ -104,30 +108,32 @@ class NormalKnownVariance(NamedTuple):
 
     def add(self, row: Vector, data: Any, i: int, w: float) -> None:
         mo.add(row, data, i, w)
+        mo.add_cells(row, self.resolution, w)
 
     def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
-        return mo.remove(row, data, i, w, self.variance)
+        return mo.remove(row, data, i, w, self.variance) and mo.remove_cells(row, self.resolution, w, self.variance)
 
     def merge(self, row: Vector, other: Vector) -> None:
         mo.merge(row, other, self.m0.shape[0])
 
     def prepare(self, row: Vector) -> None:
-        """maths (13), (14): predictive = constant - sum_d s_d (x_d - m_d)^2."""
+        """maths (13), (14), (154): predictive = constant - sum_d s_d (x_d - m_d)^2."""
         D = self.m0.shape[0]
         n = row[0]
         constant = mo.n_moments(D)
         centre = constant + PREPARED
-        product, total = 1.0, 0.0
+        product, total, cells = 1.0, 0.0, 0.0
         for d in range(D):
             spread = self.variance[d] + n * self.prior_variance[d]
             predictive_variance = self.variance[d] * (1.0 + self.prior_variance[d] / spread)
             row[centre + d] = row[1 + d] - self.variance[d] / spread * (row[1 + d] - self.m0[d])
             row[centre + D + d] = 0.5 / predictive_variance
+            cells += mo.cell(self.resolution[d]) / self.variance[d]
             product *= predictive_variance
             if product > HUGE or product < TINY:
                 total += log(product)
                 product = 1.0
-        row[constant] = -0.5 * (D * LOG_2PI + total + log(product))
+        row[constant] = -0.5 * (D * LOG_2PI + total + log(product) + cells)
         row[constant + 1] = 1.0
         row[constant + 2] = 0.0
 
@@ -143,7 +149,7 @@ class NormalKnownVariance(NamedTuple):
         return row[constant] - total
 
     def log_predictive_weighted(self, row: Vector, data: Any, i: int, w: float) -> float:
-        """L(row + w x_i) - L(row); maths (16)."""
+        """L(row + w x_i) - L(row); maths (16), (154)."""
         D = self.m0.shape[0]
         n = row[0]
         centre = mo.n_moments(D) + PREPARED
@@ -154,6 +160,7 @@ class NormalKnownVariance(NamedTuple):
             )
             t = data[i, d] - row[centre + d]
             squares += w * shrink * t * t / self.variance[d]
+            squares += w * mo.cell(self.resolution[d]) / self.variance[d]
             logs -= w * log(self.variance[d])
             product *= shrink
             if product < TINY:
@@ -200,9 +207,10 @@ class NormalKnownVariance(NamedTuple):
             parameters[1 + d] = row[centre + d] + sqrt(self.variance[d] * share) * rng.normal()
             parameters[1 + D + d] = 0.5 / self.variance[d]
             parameters[0] -= 0.5 * log(self.variance[d])
+            parameters[0] -= parameters[1 + D + d] * mo.cell(self.resolution[d])
 
     def tangent(self, row: Vector, parameters: Vector) -> None:
-        """maths (99)."""
+        """maths (99), (154)."""
         D = self.m0.shape[0]
         centre = mo.n_moments(D) + PREPARED
         parameters[0] = -0.5 * D * LOG_2PI
@@ -211,6 +219,7 @@ class NormalKnownVariance(NamedTuple):
             parameters[0] -= 0.5 * (log(self.variance[d]) + self.prior_variance[d] / spread)
             parameters[1 + d] = row[centre + d]
             parameters[1 + D + d] = 0.5 / self.variance[d]
+            parameters[0] -= parameters[1 + D + d] * mo.cell(self.resolution[d])
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         return draws.log_normal(parameters, data, i)

@@ -74,7 +74,7 @@ def merge_tree(
     mixture = mixture_of(seen.shifted, partition_prior(alpha, discount), seen.anchor, *sums)
     if criterion == "log-joint":
         return tree_by_joint(mixture, None, clusters)
-    model = Model(seen.shifted, mixture.prior, seen.data)
+    model = Model(mixture.likelihood, mixture.prior, seen.data)
     return tree_by_overlap(mixture, log_shares_of(backend, model, mixture.state), clusters)
 
 

@@ -11,6 +11,7 @@ from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.files import container
 from mapdpm.files.statistics import Moments
 from mapdpm.likelihoods import STREAM_FAMILIES
+from mapdpm.likelihoods._rounded import for_exact_values
 from mapdpm.likelihoods._skipping import plain, skips
 from mapdpm.stream.learner_state import LearnerState
 
@@ -31,7 +32,12 @@ def stream_of(make: Callable[..., S], model: Any, max_clusters: int | None, sett
     slots = max(_FEWEST_SLOTS, 2 * n_clusters) if max_clusters is None else max_clusters
     missing = "skip" if skips(saved.likelihood) else "error"
     stream = make(
-        slots, alpha=model.alpha, likelihood=plain(model.likelihood_), n_features=D, missing=missing, **settings
+        slots,
+        alpha=model.alpha,
+        likelihood=for_exact_values(plain(model.likelihood_)),
+        n_features=D,
+        missing=missing,
+        **settings,
     )
     if slots < n_clusters:
         msg = (

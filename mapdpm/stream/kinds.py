@@ -112,6 +112,9 @@ def _prior(_: str, value: Any) -> Any:
             "other in batch"
         )
         raise ValueError(msg)
+    if np.any(value.resolution):
+        msg = f"a stream takes values as exact, got resolution={value.resolution}; MAPDPM knows rounded ones"
+        raise ValueError(msg)
     return value
 
 

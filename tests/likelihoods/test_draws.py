@@ -156,7 +156,7 @@ def marginals(likelihood, X):
     a = np.array([0.3, -1.0, 2.0])
     kind = type(likelihood)
     if kind is NormalGamma:
-        m0, c0, a0, b0 = likelihood
+        m0, c0, a0, b0, _ = likelihood
         c, shape, centre = c0 + n, a0 + n / 2, (c0 * m0 + n * mean) / (c0 + n)
         rate = b0 + 0.5 * (squares + c0 * n / c * (mean - m0) ** 2)
         for d in range(D):
@@ -167,7 +167,7 @@ def marginals(likelihood, X):
                 stats.norm(),
             )
     elif kind is NormalKnownVariance:
-        m0, rho, sigma = likelihood
+        m0, rho, sigma, _ = likelihood
         v = 1 / (1 / rho + n / sigma)
         yield lambda p: p[:, 1 : 1 + D] @ a, stats.norm((v * (m0 / rho + total / sigma)) @ a, math.sqrt(v @ a**2))
     elif kind is NormalInverseWishart:

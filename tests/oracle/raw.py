@@ -101,16 +101,19 @@ def log_joint(X, labels, likelihood, alpha, discount=0.0):
 
 
 def formula_terms(X, labels, likelihood, alpha, weights=None):
-    """The textbook formula of the Dirichlet process and Normal-Gamma log joint on raw, possibly weighted, data."""
+    """The textbook formula of the Dirichlet process and Normal-Gamma log joint on raw, possibly weighted, data.
+
+    A value that is rounded to a step q counts as all of its cell: its squared distances have the mean of the cell more.
+    """
     w = np.ones(len(X)) if weights is None else weights
     g = special.gammaln
     terms = [g(alpha), -g(alpha + w.sum())]
-    m0, c0, a0, b0 = likelihood
+    m0, c0, a0, b0, q = likelihood
     for k in np.unique(labels):
         x, v = X[labels == k], w[labels == k]
         n = v.sum()
         mean = v @ x / n
-        squares = v @ (x - mean) ** 2
+        squares = v @ ((x - mean) ** 2 + q**2 / 12)
         b = b0 + squares / 2 + c0 * n * (mean - m0) ** 2 / (2 * (c0 + n))
         terms += [math.log(alpha), g(n)]
         for d in range(X.shape[1]):

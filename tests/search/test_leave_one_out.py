@@ -23,7 +23,7 @@ def blobs(offset=0.0, seed=0, n=60):
 def students(X, labels, likelihood, alpha):
     """(16) as it is printed: (1), and the Student-t densities (11) of the statistics (13)."""
     terms = raw.log_partition(labels, alpha)
-    m0, c0, a0, b0 = likelihood
+    m0, c0, a0, b0, _ = likelihood
     for i, x in enumerate(X):
         others = np.delete(X, i, axis=0)[np.delete(labels, i) == labels[i]]
         n = len(others)

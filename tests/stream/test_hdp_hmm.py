@@ -33,7 +33,7 @@ def far(seed, n=600, K=3, dwell=10):
 
 def log_densities(model, x):
     """log p(x | state) of each state and of a new one, Student t by scipy, from the sample moments of the learner."""
-    m0, c0, a0, b0 = model.likelihood_
+    m0, c0, a0, b0, _ = model.likelihood_
     clusters = model.clusters()
     found = []
     for n, mean, variance in [*zip(clusters.weights, clusters.means, clusters.variances, strict=True), (0.0, m0, 0.0)]:
