@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mapdpm.estimators.dp_means import DPMeans
     from mapdpm.estimators.map_dpm import MAPDPM
     from mapdpm.files.load_save import load, save
+    from mapdpm.kinds.columns import columns
     from mapdpm.likelihoods import (
         BetaBernoulli,
         Categorical,
@@ -62,6 +63,7 @@ __all__ = [
     "OnlineHDP",
     "OnlineHDPHMM",
     "OnlineMAPDPM",
+    "columns",
     "get_include",
     "load",
     "merge_tree",
@@ -84,6 +86,7 @@ _HOMES = {
     "OnlineHDP": "stream.hdp",
     "OnlineHDPHMM": "stream.hdp_hmm",
     "OnlineMAPDPM": "stream.online",
+    "columns": "kinds.columns",
     "load": "files.load_save",
     "merge_tree": "merging.make",
     "save": "files.load_save",
