@@ -64,9 +64,10 @@ def read_by(likelihood: Any, X: Any, missing: str | None = None) -> Any:
         check_choice("missing", missing, MISSING)
     if hasattr(likelihood, "read_table"):
         return likelihood.read_table(X, missing == "skip")
-    whole = hasattr(likelihood, "log_predictive") and not hasattr(likelihood, "feature")
+    kind = getattr(likelihood, "kind", likelihood)  # of a class with steps
+    whole = hasattr(kind, "log_predictive") and not hasattr(kind, "feature")
     if whole and missing == "skip":
-        name = (likelihood if isinstance(likelihood, type) else type(likelihood)).__name__
+        name = (kind if isinstance(kind, type) else type(kind)).__name__
         msg = (
             f"missing='skip' is exact for families of independent features, which {name} is not; use NormalGamma, "
             "NormalKnownVariance, GammaPoisson or BetaBernoulli, or remove or impute missing values"

@@ -1,0 +1,32 @@
+"""A family whose prior is to be fitted, for values that are rounded to known steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+
+class Measured(NamedTuple):
+    """A class that stands for its fitted prior, with the step of each feature; 0 where values are not rounded."""
+
+    family: Any
+    """The class: one with the field ``resolution``."""
+    resolution: tuple[float, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """True: the prior is to be fitted."""
+        return True
+
+    @property
+    def kind(self) -> Any:
+        """The class."""
+        return self.family
+
+    def empirical(self, X: Any, sample_weight: Any = None, *, missing: str = "error") -> Any:
+        """The empirical prior of the class, with the steps."""
+        return self.family.empirical(X, sample_weight, missing=missing)._replace(resolution=self.resolution)
+
+    def restricted(self, features: Sequence[int]) -> Measured:
+        """The same for some of the features."""
+        return self._replace(resolution=tuple(self.resolution[d] for d in features))
