@@ -28,6 +28,7 @@ typedef struct mapdpm_problem {
     double alpha;
     double discount; /* 0: Dirichlet process; else Pitman-Yor process */
     double penalty;  /* > 0: DP-means; the cost of a cluster, in place of alpha and discount */
+    int32_t light;   /* 1: weights are relative: the factor of a cluster of weight n < 1 is n, not Gamma(n) */
     const mapdpm_verbs *verbs;      /* of a family that is called by its verbs; NULL: one of enum mapdpm_family */
     const mapdpm_family_view *view; /* its parameters; then family is 0, and parameters are not read */
     const int64_t *words;           /* [n_points] the word that each point is, from 0 to n_features - 1; or */

@@ -23,10 +23,18 @@ static inline double weight(const mapdpm_problem *problem, int64_t i)
 
 /* ---- the partition prior: mapdpm/partition_priors ---------------------------------------------------------------- */
 
+/* log Gamma of a weight, as the prior of partitions counts it. */
+static inline double log_gamma_of_weight(const mapdpm_problem *p, double w)
+{
+    return p->light && w < 1.0 ? log(w) : log_rising(1.0, w - 1.0);
+}
+
 static inline double log_existing(const mapdpm_problem *p, double n, double w)
 {
     if (p->penalty > 0.0)
         return 0.0;
+    if (p->light && n < 1.0)
+        return log_gamma_of_weight(p, n + w) - log_gamma_of_weight(p, n);
     return w == 1.0 ? log(n - p->discount) : log_rising(n - p->discount, w);
 }
 
@@ -38,7 +46,7 @@ static inline double log_new(const mapdpm_problem *p, int64_t used, double w)
         return opening;
     if (p->discount > 0.0)
         return (used > 0 ? opening : 0.0) + (w == 1.0 ? 0.0 : log_rising(1.0 - p->discount, w - 1.0));
-    return w == 1.0 ? opening : opening + log_rising(1.0, w - 1.0);
+    return w == 1.0 ? opening : opening + log_gamma_of_weight(p, w);
 }
 
 /* The log prior weight of a cluster of weight n, without that of opening it. */

@@ -238,6 +238,7 @@ def _problem(model: Model) -> _Problem:
     problem.alpha = getattr(prior, "alpha", 1.0)
     problem.discount = 0.0 if prior is None else prior.discount
     problem.penalty = getattr(prior, "lam", 0.0)
+    problem.light = getattr(prior, "light", False)
     sizes = () if problem.family else kept[0].sizes
     shape = dtype.itemsize, problem.family, problem.n_features, problem.longest, sizes
     made = _Problem(problem, shape, kept)

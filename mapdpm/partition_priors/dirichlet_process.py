@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import lgamma, log
 from typing import NamedTuple
 
+from mapdpm.jit import jitable
 from mapdpm.protocol import Vector
 from mapdpm.special import digamma_of, log_rising
 
@@ -21,6 +22,11 @@ class DirichletProcess(NamedTuple):
     """
 
     alpha: float
+    light: bool = False
+    """Whether weights are relative, and may be small: then the factor of a cluster of weight n < 1 is n, not Gamma(n).
+
+    Gamma(n) is about 1 / n for a small n, so light points would each be a cluster.
+    """
 
     @property
     def discount(self) -> float:
@@ -39,13 +45,17 @@ class DirichletProcess(NamedTuple):
         return self
 
     def log_existing(self, n: float, w: float) -> float:
+        if self.light and n < 1.0:
+            return _log_gamma(n + w) - _log_gamma(n)
         return log(n) if w == 1.0 else log_rising(n, w)
 
     def log_new(self, k: int, w: float) -> float:  # noqa: ARG002  (a Pitman-Yor process needs k)
-        return log(self.alpha) if w == 1.0 else log(self.alpha) + lgamma(w)
+        if w == 1.0:
+            return log(self.alpha)
+        return log(self.alpha) + (_log_gamma(w) if self.light else lgamma(w))
 
     def slope(self, n: float) -> float:
-        return digamma_of(n)
+        return 1.0 / n if self.light and n < 1.0 else digamma_of(n)
 
     def log_normaliser(self, total: float, w: float) -> float:
         return -log_rising(self.alpha + total, w)
@@ -53,6 +63,12 @@ class DirichletProcess(NamedTuple):
     def log_partition(self, sizes: Vector) -> float:
         total, result = 0.0, 0.0
         for k in range(sizes.shape[0]):
-            result += log(self.alpha) + lgamma(sizes[k])
+            result += log(self.alpha) + (_log_gamma(sizes[k]) if self.light else lgamma(sizes[k]))
             total += sizes[k]
         return result - log_rising(self.alpha, total)
+
+
+@jitable
+def _log_gamma(n: float) -> float:
+    """log Gamma of a weight; below 1 the logarithm of the weight."""
+    return lgamma(n) if n >= 1.0 else log(n)

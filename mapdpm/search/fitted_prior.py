@@ -8,8 +8,9 @@ import numpy as np
 
 from mapdpm.data import point_set
 from mapdpm.hashing import mixed_bits
+from mapdpm.kinds.copies import without_copies
 from mapdpm.likelihoods._skipping import empirical_prior
-from mapdpm.protocol import Vector, Weights
+from mapdpm.protocol import Labels, Vector, Weights
 from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
 from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.observed import present_points, taking_part
@@ -33,41 +34,89 @@ _SHARE_OF_TIME = 0.5  # of a time limit, for the path
 _SALT = 26
 
 
-def fit_with_prior(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | None = None) -> Fitted:
+def fit_with_prior(
+    settings: FitSettings,
+    points: Any,
+    weights: Weights,
+    warm: WarmStart | None = None,
+    found: FittedPrior | None = None,
+) -> Fitted:
     """``fit``, with the prior fitted first where ``settings.likelihood`` asks for that.
 
-    Then the result is that of ``fit`` with the prior that was found. If that comes from a sample, or from points
-    without their groups or their order, and another prior is far better for the clusters of all points, they are fitted
-    again, while the log joint rises.
+    Then the result is that of ``fit`` with the prior that was found, and with ``relative`` weights. If that comes from
+    a sample, or from points without their groups or their order, and another prior is far better for the clusters of
+    all points, they are fitted again, while the log joint rises. ``found`` is a prior of these points that is known.
     """
     family = family_to_fit(settings.likelihood)
     if family is None:
         return fit(settings, points, weights, warm)
     deadline = Deadline(settings.search.time_limit)
-    found = fitted_prior(family, points, weights, settings)
-    place = found.place
-    fitted = fit(_under(settings, found.prior, deadline), points, weights)
-    for _ in range(0 if found.share == 1.0 and settings.structure is None else _MORE_FITS):
+    found = fitted_prior(family, points, weights, settings, found)
+    prior, weights = relative(settings.prior, weights)
+    of_all, place = settings._replace(prior=prior), found.place
+    fitted = fit(_under(of_all, found.prior, deadline), points, weights)
+    for _ in range(0 if found.is_of_all and settings.structure is None else _MORE_FITS):
         place, gain = found.widths.largest(fitted.mixture, fitted.backend, place)
         if gain <= _GAIN * fitted.mixture.counts.sum():
             break
-        again = fit(_under(settings, found.widths.prior(place), deadline), points, weights)
+        again = fit(_under(of_all, found.widths.prior(place), deadline), points, weights)
         if again.history[-1] <= fitted.history[-1]:
             break
         fitted = again
-    return fitted
+    if prior is settings.prior:
+        return fitted
+    return fitted._replace(mixture=fitted.mixture._replace(prior=settings.prior))  # new points have the weight 1
+
+
+def relative(prior: Any, weights: Weights) -> tuple[Any, Weights]:
+    """The prior of partitions, and the weights with mean 1: a fitted prior counts no copies (maths, section 34).
+
+    With a discount weights stay: each must be above it.
+    """
+    if weights is None or prior.discount:
+        return prior, weights
+    scaled = weights / weights[weights > 0.0].mean()
+    if np.all((scaled == 1.0) | (scaled == 0.0)):
+        return prior, None if np.all(scaled) else scaled
+    return prior._replace(light=True), scaled
+
+
+class Sample(NamedTuple):
+    """Points whose prior is fitted: some of all, without copies."""
+
+    points: Any
+    weights: Weights
+    is_all: bool
+    """Whether they are all points, but for copies."""
+
+    @property
+    def n_points(self) -> int:
+        """How many there are."""
+        return point_set(self.points).n_points
 
 
 class FittedPrior(NamedTuple):
-    """The prior of largest log joint, its place among the widths of the family, and the sample's share of points."""
+    """The prior of largest log joint, its place among the widths of the family, and what was found on the way."""
 
     prior: Any
     widths: Widths | WidthsOfParts
     place: Vector
-    share: float
+    log_joint: float
+    """Of the sample, with the clusters below."""
+    labels: Labels
+    """Of the sample."""
+    n_clusters: int
+    is_of_all: bool
+    """Whether the sample is all points."""
+
+    def is_enough(self, n: int) -> bool:
+        """Whether a sample of ``n`` points has enough of each cluster."""
+        return self.is_of_all or self.n_clusters * _FEW <= n
 
 
-def fitted_prior(family: Any, points: Any, weights: Weights, settings: FitSettings) -> FittedPrior:
+def fitted_prior(
+    family: Any, points: Any, weights: Weights, settings: FitSettings, known: FittedPrior | None = None
+) -> FittedPrior:
     """The prior of ``family`` under which log p(x, z) is largest, with clusters z that are found under it.
 
     The path: fits to a sample of ``points``, under the empirical prior and under two of narrower clusters. Each is
@@ -75,25 +124,68 @@ def fitted_prior(family: Any, points: Any, weights: Weights, settings: FitSettin
     parameters alternate while the joint rises (docs/maths.md, section 26). ``settings`` say the prior of partitions,
     ``max_clusters`` and the backend; the path has its own seed. It costs four to eight fits to the sample.
     """
-    points, weights = taking_part(points, weights, present_points(weights))
-    n_points, limit = point_set(points).n_points, settings.search.time_limit
-    widths = widths_of(family, empirical_prior(family, points, weights, settings.missing).for_data(points))
+    limit = settings.search.time_limit
     deadline = Deadline(None if limit is None else _SHARE_OF_TIME * limit)
-    n_sweeps = settings.search.max_sweeps or _SWEEPS
+    n, found = first_size(points), known
+    while True:
+        if found is not None:
+            if found.is_enough(n) or deadline.expired():
+                return found
+            n *= _LARGER
+        found = prior_of_sample(family, points, weights, settings, sampled(points, weights, n), deadline, found)
+
+
+def first_size(points: Any) -> int:
+    """How many points the first sample has."""
+    return _SAMPLE if point_set(points).n_points < _MANY else _FEWER
+
+
+def sampled(points: Any, weights: Weights, n: int) -> Sample:
+    """``n`` points with their weights: those of the smallest hashes, in order, less copies."""
+    points, weights = taking_part(points, weights, present_points(weights))
+    n_points = point_set(points).n_points
+    is_all = n >= n_points
+    if not is_all:
+        chosen = np.sort(np.argpartition(mixed_bits(np.arange(n_points), _SALT), n)[:n])
+        points, weights = _rows(points, weights, chosen)
+    kept = without_copies(points)
+    if kept is not None:
+        points, weights = _rows(points, weights, kept)
+    return Sample(points, weights, is_all)
+
+
+def prior_of_sample(
+    family: Any,
+    points: Any,
+    weights: Weights,
+    settings: FitSettings,
+    sample: Sample,
+    deadline: Deadline,
+    known: FittedPrior | None = None,
+) -> FittedPrior:
+    """``fitted_prior``, from fits to this ``sample`` of the points; the path begins at a prior that is ``known``."""
+    taken, own = taking_part(points, weights, present_points(weights))
+    own = relative(settings.prior, own)[1]
+    widths = widths_of(family, empirical_prior(family, taken, own, settings.missing).for_data(taken))
+    prior, kept = relative(settings.prior, sample.weights)
+    kept = None if kept is None else np.minimum(kept, 1.0)  # a heavier point would be copies of one, too
     search = settings.search._replace(
-        moves=(Merge, Split), n_restarts=1, max_sweeps=n_sweeps, n_jobs=1, random_state=None, verbose=0, callback=None
+        moves=(Merge, Split),
+        n_restarts=1,
+        max_sweeps=settings.search.max_sweeps or _SWEEPS,
+        n_jobs=1,
+        random_state=None,
+        verbose=0,
+        callback=None,
     )
     init = "single" if isinstance(settings.init, str) and settings.init == "single" else "sequential"
-    settings = settings._replace(init=init, search=search, structure=None)
-    n = _SAMPLE if n_points < _MANY else _FEWER
-    starts = [widths.at(width) for width in _STARTS]
-    while True:
-        sample, kept, share = _sampled(points, weights, n)
-        of_sample = settings._replace(prior=settings.prior.of_sample(share))
-        best = _followed(_Path(widths, sample, kept, of_sample, deadline), starts)
-        if best.n_clusters * _FEW <= n or share == 1.0 or deadline.expired():
-            return FittedPrior(widths.prior(best.place), widths, best.place, share)
-        n, starts = n * _LARGER, [best.place]
+    share = 1.0 if sample.is_all else sample.n_points / point_set(taken).n_points
+    settings = settings._replace(init=init, search=search, structure=None, prior=prior.of_sample(share))
+    starts = [widths.at(width) for width in _STARTS] if known is None else [known.place]
+    best = _followed(_Path(widths, sample.points, kept, settings, deadline), starts)
+    return FittedPrior(
+        widths.prior(best.place), widths, best.place, best.log_joint, best.labels, best.n_clusters, sample.is_all
+    )
 
 
 class _Step(NamedTuple):
@@ -102,6 +194,7 @@ class _Step(NamedTuple):
     log_joint: float
     place: Vector
     n_clusters: int
+    labels: Labels
     warm: WarmStart | None
 
 
@@ -119,7 +212,8 @@ class _Path(NamedTuple):
         settings = _under(self.settings, self.widths.prior(place), self.deadline)
         fitted = fit(settings, self.sample, self.weights, warm)
         place, gain = self.widths.largest(fitted.mixture, fitted.backend, place)
-        return _Step(fitted.history[-1] + gain, place, len(fitted.mixture.counts), fitted.warm)
+        assert fitted.labels is not None  # noqa: S101  (the points are here)
+        return _Step(fitted.history[-1] + gain, place, len(fitted.mixture.counts), fitted.labels, fitted.warm)
 
 
 def _followed(path: _Path, starts: list[Vector]) -> _Step:
@@ -146,10 +240,5 @@ def _under(settings: FitSettings, prior: Any, deadline: Deadline) -> FitSettings
     return settings._replace(likelihood=prior, search=settings.search._replace(time_limit=deadline.left()))
 
 
-def _sampled(points: Any, weights: Weights, n: int) -> tuple[Any, Weights, float]:
-    """``n`` points with their weights, and their share of all: those of the smallest hashes, in order."""
-    n_points = point_set(points).n_points
-    if n >= n_points:
-        return points, weights, 1.0
-    chosen = np.sort(np.argpartition(mixed_bits(np.arange(n_points), _SALT), n)[:n])
-    return point_set(points).rows(chosen), None if weights is None else weights[chosen], n / n_points
+def _rows(points: Any, weights: Weights, chosen: Labels) -> tuple[Any, Weights]:
+    return point_set(points).rows(chosen), None if weights is None else weights[chosen]

@@ -1,0 +1,102 @@
+"""Repeated rows and weights: a fitted prior is one of clusters, not of copies."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from sklearn import datasets
+from sklearn.metrics import adjusted_mutual_info_score
+
+from mapdpm import MAPDPM, NormalGamma
+from mapdpm.kinds.copies import without_copies
+from mapdpm.partition_priors import DirichletProcess
+from mapdpm.search.fitted_prior import relative
+
+
+def three(seed, n=300):
+    rng = np.random.default_rng(seed)
+    z = np.arange(n) % 3
+    return np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])[z] + rng.normal(size=(n, 2)), z, rng
+
+
+def n_kept(X):
+    kept = without_copies(X)
+    return len(X) if kept is None else len(kept)
+
+
+def test_copies_are_told_from_rows_that_meet_by_chance():
+    X, _, rng = three(0)
+    assert n_kept(np.repeat(X, 3, axis=0)) == 300
+    assert n_kept(np.repeat(X[:, :1], 3, axis=0)) == 300
+    assert n_kept(np.repeat(X.round(2), 3, axis=0)) == 300
+    assert without_copies(np.vstack([X, np.nan * X, np.nan * X, X[:9]])) is not None
+    many = X[rng.integers(0, 300, 3000)] + rng.normal(size=(3000, 2))
+    for step, width in itertools.product((0.5, 1.0, 2.0), (1, 2)):
+        whole = np.rint(many[:, :width] / step)
+        assert len(np.unique(whole, axis=0)) < 0.7 * len(whole)
+        assert n_kept(whole) == len(whole)
+    assert n_kept(np.maximum(rng.normal(size=(500, 3)) - 0.5, 0.0)) == 500  # rain: rows of zeros
+    assert n_kept((rng.random((300, 5)) < 0.2) * 1.0) == 300
+
+
+@pytest.mark.parametrize("load", [datasets.load_iris, datasets.load_wine])
+def test_a_bootstrap_is_known_as_one(load):
+    X = load().data
+    drawn = X[np.random.default_rng(1).integers(0, len(X), len(X))]
+    assert n_kept(drawn) == len(np.unique(drawn, axis=0))
+    assert n_kept(X) == len(X)
+
+
+def test_rows_that_stand_there_three_times_are_no_clusters():
+    X, z, _ = three(2)
+    model = MAPDPM().fit(np.repeat(X, 3, axis=0))
+    assert model.n_clusters_ <= 4
+    assert adjusted_mutual_info_score(np.repeat(z, 3), model.labels_) > 0.95
+
+
+@pytest.mark.parametrize("weights", ["3", "1 to 5", "exponential", "survey"])
+def test_weights_change_no_number_of_clusters(weights):
+    X, z, rng = three(3)
+    given = {
+        "3": np.full(300, 3.0),
+        "1 to 5": rng.integers(1, 6, 300),
+        "exponential": rng.exponential(size=300),
+        "survey": rng.gamma(2.0, 250.0, 300),
+    }[weights]
+    model = MAPDPM().fit(X, sample_weight=given)
+    assert 3 <= model.n_clusters_ <= 6
+    assert adjusted_mutual_info_score(z, model.labels_) > 0.95
+    scaled = MAPDPM().fit(X, sample_weight=given * 7.0)
+    assert scaled.labels_.tolist() == model.labels_.tolist()
+    assert scaled.log_joint_ == pytest.approx(model.log_joint_)
+    python = MAPDPM(backend="python").fit(X[:60], sample_weight=given[:60])
+    assert python.log_joint_ == pytest.approx(MAPDPM().fit(X[:60], sample_weight=given[:60]).log_joint_)
+
+
+def test_light_weights_are_a_law_of_partitions():
+    """The weights of steps add up to log p(z), whatever the order: Gamma(n), and n below 1."""
+    prior, weights = DirichletProcess(2.0, light=True), np.array([0.3, 0.2, 1.7, 0.1])
+    whole = prior.log_partition(np.array([0.6, 1.7]))
+    for order in itertools.permutations(range(4)):
+        sizes, total, found = {}, 0.0, 0.0
+        for i in order:
+            k, w = int(i == 2), weights[i]
+            found += prior.log_existing(sizes[k], w) if k in sizes else prior.log_new(len(sizes), w)
+            found += prior.log_normaliser(total, w)
+            sizes[k], total = sizes.get(k, 0.0) + w, total + w
+        assert found == pytest.approx(whole)
+    assert whole == pytest.approx(
+        2 * math.log(2.0) + math.log(0.6) + math.lgamma(1.7) - math.lgamma(4.3) + math.lgamma(2)
+    )
+    assert prior.log_partition(np.array([3.0, 1.0])) == DirichletProcess(2.0).log_partition(np.array([3.0, 1.0]))
+
+
+def test_a_given_prior_counts_weights_as_copies():
+    X, _, rng = three(4, 60)
+    prior, weights = NormalGamma(np.zeros(2), 0.1, 1.0, np.ones(2)), rng.integers(1, 4, 60)
+    start = {"init": np.arange(60) % 3, "moves": (), "max_sweeps": 0}
+    copies = {**start, "init": np.repeat(np.arange(60) % 3, weights)}
+    twice = MAPDPM(likelihood=prior, **copies).fit(np.repeat(X, weights, axis=0))
+    assert MAPDPM(likelihood=prior, **start).fit(X, sample_weight=weights).log_joint_ == pytest.approx(twice.log_joint_)
+    assert relative(DirichletProcess(1.0), np.full(3, 5.0)) == (DirichletProcess(1.0), None)
