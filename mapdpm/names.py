@@ -39,5 +39,8 @@ WHEN_GROUPS_FULL = ("error", "replace")
 MISSING = ("error", "skip")
 """``missing=`` of ``MAPDPM`` and of a stream."""
 
+RELEVANCE = ("auto", "all", "search")
+"""``relevance=``: searched where the prior is fitted, never, always."""
+
 DTYPES = ("float64", "float32")
 """``dtype=`` of a stream, and of a file."""

@@ -14,6 +14,7 @@ from mapdpm.backends import Backend
 from mapdpm.data import point_set
 from mapdpm.data.frames import Names
 from mapdpm.deprecated import argument
+from mapdpm.estimators.background import have_new_values, log_densities_of_others
 from mapdpm.estimators.base import WeightedEstimator
 from mapdpm.estimators.chunks import in_chunks
 from mapdpm.estimators.packed import PackedMixture
@@ -21,14 +22,14 @@ from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
 from mapdpm.merging.make import log_shares_of, tree_of_mixture
 from mapdpm.merging.tree import MergeTree, group_of, groups_of
-from mapdpm.names import AUTO, STARTS
+from mapdpm.names import AUTO, RELEVANCE, STARTS
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Matrix, Model, Vector
 from mapdpm.search.fit import FitSettings, WarmStart
 from mapdpm.search.leave_one_out import pseudo_log_likelihood
 from mapdpm.search.settings import SearchParameters, check_init, check_search
 from mapdpm.state import ClusterState
-from mapdpm.validation import check_count, check_weights
+from mapdpm.validation import check_choice, check_count, check_weights
 
 
 @dataclass(eq=False, repr=False)
@@ -39,6 +40,7 @@ class _Model:
     discount: float = 0.0
     max_clusters: int | None = None
     missing: str = "error"
+    relevance: str = RELEVANCE[0]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -229,7 +231,11 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
             slots[slots == self.n_clusters_] = -1
             return slots
 
-        return self._in_chunks(X, best)
+        points = self._read_to_score(X)
+        found: Labels = self._in_chunks(points, best)
+        if novelty and self._relevance is not None:
+            found[have_new_values(self._relevance, points)] = -1
+        return found
 
     def predict_proba(self, X: Any) -> Matrix:
         """Posterior probability of each cluster for each point, shape (N, K + 1); the last column is a new cluster."""
@@ -239,7 +245,11 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
             backend.posteriors(model, state, found)
             return found
 
-        return self._in_chunks(X, shares)
+        points = self._read_to_score(X)
+        found: Matrix = self._in_chunks(points, shares)
+        if self._relevance is not None:
+            found[have_new_values(self._relevance, points)] = np.eye(found.shape[1])[-1]
+        return found
 
     def transform(self, X: Any) -> Any:
         """``predict_proba``, in the container that ``set_output`` chose, for the next step of a pipeline."""
@@ -256,7 +266,12 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
             backend.log_densities(model, state, densities)
             return densities
 
-        return self._in_chunks(X, density)
+        points = self._read_to_score(X)
+        found: Vector = self._in_chunks(points, density)
+        if self._relevance is not None:
+            n_points = float(self._mixture.state.rows[:-1, 0].sum())
+            found += log_densities_of_others(self._relevance, n_points, points, self.n_jobs)
+        return found
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
         """Mean log predictive density of the points of ``X``, in nats a point."""
@@ -299,7 +314,7 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         O(K^2 D); "overlap" at points O(N K^2).
         """
         self._check_fitted()
-        log_shares = None if X is None else self._in_chunks(X, log_shares_of)
+        log_shares = None if X is None else self._in_chunks(self._read_to_score(X), log_shares_of)
         return tree_of_mixture(self._mixture, criterion, prior, log_shares, getattr(self, "labels_", None))
 
     def save(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
@@ -328,13 +343,19 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
 
     def _settings(self, n_points: int) -> FitSettings:
         """The parameters, checked."""
+        check_choice("relevance", self.relevance, RELEVANCE)
         search = check_search(self)
         prior = partition_prior(self.alpha, self.discount)
         cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
         return FitSettings(self.likelihood, prior, cap, check_init(self, n_points), search, self.missing)
 
-    def _in_chunks(self, X: Any, found: Callable[[Backend, Model, ClusterState], NDArray[Any]]) -> NDArray[Any]:
-        """``found`` of the points of ``X``, chunk by chunk, joined in order."""
+    def _read_to_score(self, X: Any) -> Any:
+        """The points of ``X``, within the range of the likelihood."""
         points = self._points(X)
         self.likelihood_.for_data(points)
+        return points
+
+    def _in_chunks(self, points: Any, found: Callable[[Backend, Model, ClusterState], NDArray[Any]]) -> NDArray[Any]:
+        """``found`` of points, chunk by chunk, joined in order."""
+        points = self._clustered(points)
         return in_chunks(points, self._mixture, self.n_jobs, lambda model, state, _: found(self._backend, model, state))

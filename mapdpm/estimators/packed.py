@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapdpm.backends import Backend, resolve
 from mapdpm.compat import scikit_learn
@@ -15,14 +16,17 @@ from mapdpm.files import container
 from mapdpm.files.batch_models import RESULTS, Restored
 from mapdpm.files.families import has_format
 from mapdpm.likelihoods._parameters import steps_of
-from mapdpm.likelihoods._rounded import with_resolution
+from mapdpm.likelihoods._restricted import has_columns, restricted_points
+from mapdpm.likelihoods._rounded import with_resolution, without_cells
 from mapdpm.likelihoods._skipping import skips
 from mapdpm.likelihoods.mixed import Mixed, of_columns
-from mapdpm.names import MISSING
+from mapdpm.names import MISSING, RELEVANCE
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector, Weights
+from mapdpm.search.background import Relevance
 from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
 from mapdpm.search.fitted_prior import fit_with_prior
-from mapdpm.search.widths import family_to_fit
+from mapdpm.search.relevance import fit_relevant
+from mapdpm.search.widths import asks_for_prior, family_to_fit
 from mapdpm.state import Mixture
 
 
@@ -61,6 +65,9 @@ class PackedMixture(FittedEstimator):
     cluster_sizes_: Labels
     means_: Matrix
     variances_: Matrix
+    relevant_: NDArray[np.bool_]
+    relevance_: Vector
+    _relevance: Relevance | None = None
     labels_: Labels
     log_joint_: float
     history_: Vector
@@ -82,8 +89,8 @@ class PackedMixture(FittedEstimator):
 
     def _restore(self, mixture: Mixture, restored: Restored, extras: dict[str, Any]) -> None:
         """Set the attributes of a fit that were read from a file; a file from a device has few."""
-        self._adopt(mixture, restored.likelihood, resolve("auto", mixture.likelihood).name)
-        self._remember(len(mixture.anchor), restored.names)
+        self._adopt(mixture, restored.likelihood, resolve("auto", mixture.likelihood).name, restored.relevance)
+        self._remember(len(self.relevant_), restored.names)
         for name in (*RESULTS, "history_"):
             if name in extras:
                 setattr(self, name, extras[name])
@@ -92,8 +99,8 @@ class PackedMixture(FittedEstimator):
 
     def _take(self, fitted: Fitted, names: Names | None) -> None:
         """Set the attributes of a fit; ``names`` are those of the features."""
-        self._adopt(fitted.mixture, fitted.likelihood, fitted.backend)
-        self._remember(len(fitted.mixture.anchor), names)
+        self._adopt(fitted.mixture, fitted.likelihood, fitted.backend, fitted.relevance)
+        self._remember(len(self.relevant_), names)
         self._set_labels(fitted.labels)
         self.log_joint_ = fitted.history[-1]
         self.history_ = np.array(fitted.history)
@@ -114,33 +121,57 @@ class PackedMixture(FittedEstimator):
         self, settings: FitSettings, points: Any, weights: Weights = None, warm: WarmStart | None = None
     ) -> Fitted:
         """The fit of ``settings``, with its prior fitted first where ``likelihood`` asks for that."""
-        search = fit_with_prior if _may_be_open(settings.likelihood) else fit
+        wanted = getattr(self, "relevance", RELEVANCE[1])
+        is_open = _may_be_open(settings.likelihood)
+        if has_columns(points) and (wanted == RELEVANCE[2] or (is_open and wanted == RELEVANCE[0])):
+            return fit_relevant(settings, points, weights, warm)
+        search = fit_with_prior if is_open else fit
         return search(settings, points, weights, warm)
 
     def _read(self, X: Any) -> Any:
         return read_by(self.likelihood_, X, MISSING[1] if skips(self._mixture.likelihood) else None)
 
-    def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
+    def _adopt(
+        self, mixture: Mixture, likelihood: Likelihood, backend: str, relevance: Relevance | None = None
+    ) -> None:
         """Set the mixture, the likelihood, the backend, and the attributes that describe the clusters."""
         self._mixture = mixture
+        self._relevance = relevance
         self.likelihood_ = likelihood
         self.backend_ = backend
         self.n_clusters_ = len(mixture.counts)
         self.cluster_sizes_ = mixture.counts.copy()
-        if hasattr(likelihood, "moments"):
-            means, variances = mixture.likelihood.moments(mixture.state.rows[:-1])
-            if (steps := steps_of(likelihood)) is not None:
-                variances = np.maximum(variances - steps * steps / 12.0, 0.0)  # of the values, without their cells
-            self.means_, self.variances_ = (
-                _in_order(likelihood, means + mixture.anchor),
-                _in_order(likelihood, variances),
+        self.relevant_ = np.ones(len(mixture.anchor), dtype=bool)
+        if relevance is not None:
+            self.relevant_, self.relevance_ = (
+                in_order(likelihood, relevance.relevant),
+                in_order(likelihood, relevance.gains),
             )
+        elif hasattr(self, "relevance_"):  # from an earlier fit
+            del self.relevance_
+        if hasattr(likelihood, "moments"):
+            if relevance is None or relevance.moments is None:
+                means, variances = mixture.likelihood.moments(mixture.state.rows[:-1])
+                means = means + mixture.anchor
+                if (steps := steps_of(likelihood)) is not None:
+                    variances = without_cells(variances, steps)
+            else:
+                means, variances = relevance.moments
+            self.means_, self.variances_ = in_order(likelihood, means), in_order(likelihood, variances)
+
+    def _clustered(self, points: Any) -> Any:
+        """The columns of points that the mixture reads."""
+        relevance = self._relevance
+        return points if relevance is None or relevance.is_all else restricted_points(points, relevance.columns)
 
     @property
     def _mixture_of_fit(self) -> Mixture:
         """The mixture for the points of the fit, which may be rounded; its constants are those for other points."""
         mixture, steps = self._mixture, steps_of(self.likelihood_)
-        return mixture if steps is None else mixture._replace(likelihood=with_resolution(mixture.likelihood, steps))
+        if steps is None:
+            return mixture
+        own = steps if self._relevance is None else steps[self._relevance.columns]
+        return mixture._replace(likelihood=with_resolution(mixture.likelihood, own))
 
     @property
     def _backend(self) -> Backend:
@@ -151,10 +182,10 @@ class PackedMixture(FittedEstimator):
 
 
 def _may_be_open(likelihood: Any) -> bool:
-    """Whether a prior may have to be fitted: it is not None, nor a family with its prior, which is a tuple."""
-    return not (likelihood is None or isinstance(likelihood, tuple))
+    """Whether a prior may have to be fitted: it is a word, a class, or a product that may have open parts."""
+    return likelihood is not None and (not isinstance(likelihood, tuple) or asks_for_prior(likelihood))
 
 
-def _in_order(likelihood: Any, values: Matrix) -> Matrix:
-    """``values`` of the columns of points, as those of the user's table."""
-    return values[:, np.argsort(likelihood.order)] if isinstance(likelihood, Mixed) else values
+def in_order(likelihood: Any, values: Any) -> Any:
+    """``values`` of the columns of points, the last axis, as those of the user's table."""
+    return values[..., np.argsort(likelihood.order)] if isinstance(likelihood, Mixed) else values

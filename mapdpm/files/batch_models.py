@@ -11,15 +11,28 @@ import numpy as np
 from mapdpm.files import families
 from mapdpm.files.errors import refuse_damaged
 from mapdpm.files.extras import checked_names, smallest_integers
+from mapdpm.files.relevance import extras_of_relevance, restored_relevance
+from mapdpm.likelihoods._restricted import restricted
 from mapdpm.likelihoods._skipping import in_kernels
 from mapdpm.names import MISSING, STARTS
+from mapdpm.search.background import Relevance
 from mapdpm.search.observed import ABSENT, less_anchor
 from mapdpm.search.settings import check_search
 from mapdpm.search.widths import family_to_fit
 from mapdpm.state import Mixture
 from mapdpm.validation import check_choice, check_count, check_start
 
-PARAMETERS = ("max_clusters", "missing", "n_restarts", "max_sweeps", "time_limit", "backend", "n_jobs", "verbose")
+PARAMETERS = (
+    "max_clusters",
+    "missing",
+    "relevance",
+    "n_restarts",
+    "max_sweeps",
+    "time_limit",
+    "backend",
+    "n_jobs",
+    "verbose",
+)
 RESULTS = ("log_joint_", "n_sweeps_", "converged_")
 """Attributes that are plain numbers."""
 
@@ -48,7 +61,7 @@ def common_extras(model: Any) -> dict[str, Any]:
         plain["random_state"] = int(model.random_state)
     arrays = {name: getattr(model, name) for name in ("labels_", "history_") if hasattr(model, name)}
     packed = {n: smallest_integers(a) if a.dtype.kind == "i" else a for n, a in arrays.items()}
-    return plain | packed
+    return plain | packed | extras_of_relevance(getattr(model, "_relevance", None))
 
 
 def _check_parameters(model: Any) -> None:
@@ -72,6 +85,7 @@ class Restored(NamedTuple):
     estimator: Any
     likelihood: Any
     names: Any
+    relevance: Relevance | None = None
 
 
 def restored_estimator(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Restored:
@@ -82,15 +96,17 @@ def restored_estimator(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Re
     except ValueError as error:
         refuse_damaged(f"its anchor and its prior do not fit each other ({error})")
     parameters: dict[str, Any] = {"likelihood": likelihood, "missing": families.missing_of(mixture.likelihood)}
-    names = None
+    names = relevance = None
     if extras:
         with reading_extras():
-            likelihood = checked_likelihood(extras, mixture)
+            relevance = restored_relevance(extras, mixture)
+            likelihood = checked_likelihood(extras, mixture, relevance)
             parameters = parameters_of(extras, type(likelihood))
             _check_parameters(cls(**parameters))
             check_results(extras, mixture)
-            names = checked_names(extras, families.n_columns(mixture.likelihood, len(mixture.anchor)))
-    return Restored(cls(prior.alpha, discount=prior.discount, **parameters), likelihood, names)
+            n_features = len(mixture.anchor) if relevance is None else len(relevance.relevant)
+            names = checked_names(extras, families.n_columns(mixture.likelihood, n_features))
+    return Restored(cls(prior.alpha, discount=prior.discount, **parameters), likelihood, names, relevance)
 
 
 @contextlib.contextmanager
@@ -102,13 +118,14 @@ def reading_extras() -> Iterator[None]:
         refuse_damaged(f"its extras do not fit ({error})")
 
 
-def checked_likelihood(extras: dict[str, Any], mixture: Mixture) -> Any:
+def checked_likelihood(extras: dict[str, Any], mixture: Mixture, relevance: Relevance | None = None) -> Any:
     """``likelihood_`` of the extras, checked: it must equal that of the model, up to rounding by a shift or float32."""
     likelihood = families.of_values(extras["likelihood_"], mixture.likelihood)
     missing = families.missing_of(mixture.likelihood)
-    anchored = in_kernels(less_anchor(likelihood, mixture.anchor), missing)
+    own = likelihood if relevance is None or relevance.is_all else restricted(likelihood, relevance.columns)
+    anchored = in_kernels(less_anchor(own, mixture.anchor), missing)
     ours, theirs = families.parameters_of(anchored), families.parameters_of(mixture.likelihood)
-    size = 1.0 + np.abs(families.parameters_of(in_kernels(likelihood, missing))).max()
+    size = 1.0 + np.abs(families.parameters_of(in_kernels(own, missing))).max()
     if ours.shape != theirs.shape or not np.allclose(ours, theirs, rtol=1e-6, atol=1e-12 * size):
         msg = "likelihood_ is not that of the model"
         raise ValueError(msg)

@@ -13,7 +13,7 @@ import numpy as np
 from mapdpm.likelihoods._parameters import RESOLUTION, steps_of
 from mapdpm.likelihoods._product import Product, parts_of, product_of
 from mapdpm.likelihoods._skipping import Skipping
-from mapdpm.protocol import Vector
+from mapdpm.protocol import Matrix, Vector
 
 
 def with_resolution(likelihood: Any, resolution: Vector) -> Any:
@@ -31,3 +31,9 @@ def for_exact_values(likelihood: Any) -> Any:
     """``likelihood``, as kernels read it, without steps."""
     steps = steps_of(likelihood)
     return likelihood if steps is None else with_resolution(likelihood, np.zeros(len(steps)))
+
+
+def without_cells(variances: Matrix, steps: Vector) -> Matrix:
+    """The variances of the values themselves, from those of statistics, which hold their cells."""
+    found: Matrix = np.maximum(variances - steps * steps / 12.0, 0.0)
+    return found

@@ -89,6 +89,8 @@ class Fitted(NamedTuple):
     counted: Any = None
     """With a structure, a pair: the counts that the prior reads, as ``SharingProblem.table_of`` makes them, of K slots;
     and the shares of clusters at each inner node, (inner nodes, K + 1), the last that of a new cluster."""
+    relevance: Any = None
+    """The ``Relevance`` of the columns, where that was searched; then the mixture reads some of them."""
 
 
 def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | None = None) -> Fitted:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ class WidthsOfParts:
         """``given`` says by classes which parts are fitted; ``empirical`` has the priors where that begins."""
         self._empirical = empirical
         families = [block.family for block in empirical.blocks]
-        fitted = [isinstance(block.family, type) for block in given.blocks]
+        fitted = [asks_for_prior(block.family) for block in given.blocks]
         self._parts = [
             Widths(each) if fits and each.widths else None for each, fits in zip(families, fitted, strict=True)
         ]
@@ -114,15 +115,32 @@ class WidthsOfParts:
     def largest(self, mixture: Mixture, backend: str, place: Vector) -> tuple[Vector, float]:
         """As ``Widths.largest``: the best place of each part, and the sum of the gains."""
         found, gains = place.copy(), 0.0
-        parts = parts_of(mixture.likelihood)
-        for widths, own, part in zip(self._parts, self._slices, parts, strict=True):
+        for widths, own, (of_part, name) in zip(self._parts, self._slices, _apart(mixture, backend), strict=True):
             if widths is not None:
-                state = mixture.state._replace(rows=np.ascontiguousarray(mixture.state.rows[:, part.row]))
-                of_part = mixture._replace(likelihood=part.family, anchor=mixture.anchor[part.columns], state=state)
-                name = backend if BACKENDS[backend].implements(part.family) else "python"
                 found[own], gain = widths.largest(of_part, name, place[own])
                 gains += gain
         return found, gains
+
+    def evidence(self, mixture: Mixture, backend: str) -> tuple[Vector, Vector]:
+        """The largest evidence of each part, for the clusters of ``mixture``, and its place.
+
+        ``mixture`` has the priors where the search begins, and those that are given.
+        """
+        values, found = [], self.at(None)
+        for widths, own, (of_part, name) in zip(self._parts, self._slices, _apart(mixture, backend), strict=True):
+            value, gain = float(BACKENDS[name].log_marginals(of_part.likelihood, of_part.state).sum()), 0.0
+            if widths is not None:
+                found[own], gain = widths.largest(of_part, name, found[own])
+            values.append(value + gain)
+        return np.array(values), found
+
+
+def _apart(mixture: Mixture, backend: str) -> Iterator[tuple[Mixture, str]]:
+    """The mixture of each part of a product, and the backend that knows its family."""
+    for part in parts_of(mixture.likelihood):
+        state = mixture.state._replace(rows=np.ascontiguousarray(mixture.state.rows[:, part.row]))
+        of_part = mixture._replace(likelihood=part.family, anchor=mixture.anchor[part.columns], state=state)
+        yield of_part, backend if BACKENDS[backend].implements(part.family) else "python"
 
 
 def widths_of(given: Any, empirical: Any) -> Widths | WidthsOfParts:

@@ -1,0 +1,80 @@
+"""A likelihood of some of the columns of points, as the user gave it: with its prior, or yet to be fitted.
+
+Columns are those of the points as the likelihood reads them: of an array, or of a ``Table``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mapdpm.data import point_set
+from mapdpm.data.table import Table
+from mapdpm.likelihoods._blocks import Block
+from mapdpm.likelihoods.mixed import Mixed
+from mapdpm.protocol import Labels
+
+
+def restricted(likelihood: Any, columns: Labels) -> Any:
+    """``likelihood`` of these columns of the points that it reads."""
+    if hasattr(likelihood, "restricted"):
+        return likelihood.restricted(columns)
+    if isinstance(likelihood, type):
+        return likelihood
+    values = (value[columns] if isinstance(value, np.ndarray) else value for value in likelihood)
+    return type(likelihood)(*values)
+
+
+def restricted_points(points: Any, columns: Labels) -> Any:
+    """These columns of the points; the points themselves where that is all."""
+    if np.array_equal(columns, np.arange(point_set(points).n_features)):
+        return points
+    if isinstance(points, Table):
+        return Table(np.ascontiguousarray(points.array[:, columns]), points.n_levels[columns])
+    return np.ascontiguousarray(points[:, columns])
+
+
+def units_of(likelihood: Any, n_columns: int) -> list[Labels]:
+    """The columns, alone where features are independent, and else those that belong together."""
+    if hasattr(likelihood, "units"):
+        return list(likelihood.units())
+    if not hasattr(likelihood, "feature"):
+        return [np.arange(n_columns)]
+    return [np.array([d]) for d in range(n_columns)]
+
+
+def joined(families: list[Any]) -> Mixed:
+    """The product of likelihoods with their priors, each over columns of its own, one after the other."""
+    blocks: list[Block] = []
+    for family in families:
+        of_family = family.blocks if isinstance(family, Mixed) else [Block("", ("",), family)]
+        for block in of_family:
+            at = len(blocks)
+            blocks.append(block._replace(key=at, names=tuple(f"{at}.{d}" for d in range(len(block.names)))))
+    return Mixed.of_blocks(tuple(blocks))
+
+
+def as_table(points: Any) -> Table:
+    """Rows of an array as those of a table."""
+    if isinstance(points, Table):
+        return points
+    return Table(points.astype(np.float64, copy=False), np.zeros(points.shape[1], dtype=np.int64))
+
+
+def completed(whole: Any, part: Any, columns: Labels) -> Any:
+    """``whole`` of all columns, with the values of ``part`` in some; other widths change as those of ``part`` did."""
+    values = {}
+    for name in whole._fields:
+        value, own = getattr(whole, name), getattr(part, name)
+        if name in whole.axes:
+            value = value * (own[0] / value[columns[0]]) if name in whole.widths else value.copy()
+            value[columns] = own
+            own = value
+        values[name] = own
+    return type(whole)(**values)
+
+
+def has_columns(points: Any) -> bool:
+    """Whether points are rows of an array or of a table: words and sparse counts have no columns of their own."""
+    return isinstance(points, (np.ndarray, Table))

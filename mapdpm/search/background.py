@@ -1,0 +1,51 @@
+"""The columns that carry no clusters: one cluster of all points, under priors of their own, and constants."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.search.units import Mask, Units
+from mapdpm.state import Mixture
+
+
+class Relevance(NamedTuple):
+    """The columns that carry the clusters of a fit, and how the others are distributed."""
+
+    columns: Labels
+    """Those that the mixture reads: the relevant ones or, in one cluster, all that vary."""
+    relevant: Mask
+    """Of each column."""
+    gains: Vector
+    """What each column gains by the clusters, in nats; columns that belong together share their gain."""
+    others: Labels
+    """The columns of the background: those that vary, and that the mixture does not read."""
+    background: Mixture | None
+    """One cluster of all points, in ``others``; None without such columns."""
+    constants: Vector
+    """The value of each column that has one only; NaN for others."""
+    moments: tuple[Matrix, Matrix] | None
+    """Means and variances of the clusters in all columns; None where the mixture reads all, and has them."""
+
+    @property
+    def is_all(self) -> bool:
+        """Whether the mixture reads all columns."""
+        return len(self.columns) == len(self.relevant)
+
+    @classmethod
+    def of(cls, units: Units, labels: Labels, relevant: Mask, columns: Labels, constants: Vector) -> Relevance:
+        """That of clusters of all points; ``relevant`` has the units, ``columns`` those that the mixture reads."""
+        n_columns, gained = len(constants), units.gains(labels)
+        marked, gains = np.zeros(n_columns, dtype=bool), np.zeros(n_columns)
+        for own, gain, is_relevant in zip(units.columns, gained, relevant, strict=True):
+            gains[own] = gain / len(own)
+            marked[own] = is_relevant
+        found = cls(columns, marked, gains, units.others(columns), units.background(columns), constants, None)
+        if found.is_all:
+            return found
+        means, variances = units.moments(labels, n_columns)
+        constant = ~np.isnan(constants)
+        means[:, constant], variances[:, constant] = constants[constant], 0.0
+        return found._replace(moments=(means, variances))

@@ -1,0 +1,195 @@
+"""Which columns carry clusters: the set R of columns and the partition z of largest J(z, R), maths section 35.
+
+J(z, R) = log p(z) + sum_{d in R} sum_k L_d(c_k) + sum_{d not in R} L0_d(all points) + log p(R): a column that is not
+relevant has one cluster of all points, under a prior of its own. Sets of columns have the probability p(R) = 1 / ((D +
+1) C(D, |R|)). Given z, the best R is found column by column; given R, z is that of a fit to |R| columns. Both steps
+raise J. A column that does not vary is never relevant.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from mapdpm.data import point_set
+from mapdpm.likelihoods._restricted import completed, restricted, restricted_points, units_of
+from mapdpm.protocol import Labels, Vector, Weights
+from mapdpm.search.background import Relevance
+from mapdpm.search.exhaustive import MOST_POINTS
+from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
+from mapdpm.search.fitted_prior import (
+    FittedPrior,
+    Sample,
+    first_size,
+    fit_with_prior,
+    prior_of_sample,
+    relative,
+    sampled,
+)
+from mapdpm.search.observed import present_points, taking_part
+from mapdpm.search.settings import Deadline
+from mapdpm.search.units import Mask, Units, best_set
+from mapdpm.search.widths import family_to_fit
+
+_ROUNDS = 6
+_CLEAR = 3.0  # nats above the price: then other starts would not be better
+_FEW_UNITS = 5  # of few points all sets are tried
+
+
+class _Found:
+    """A set of units, J of the sample, and what was found there."""
+
+    def __init__(self, relevant: Mask, log_joint: float, labels: Labels, prior: FittedPrior | None) -> None:
+        self.relevant, self.log_joint, self.labels, self.prior = relevant, log_joint, labels, prior
+
+
+class _Search:
+    """The search for the set of units, by fits to a sample; and the fits to all points."""
+
+    def __init__(self, settings: FitSettings, points: Any, weights: Weights, columns: list[Labels]) -> None:
+        self.settings, self.points, self.weights, self.columns = settings, points, weights, columns
+        self.deadline = Deadline(settings.search.time_limit)
+        self.is_open = family_to_fit(settings.likelihood) is not None
+        if self.is_open:
+            self.sample = sampled(points, weights, first_size(points))
+        else:
+            self.sample = Sample(*taking_part(points, weights, present_points(weights)), is_all=True)
+        self.units = self._units_of(self.sample.points, self.sample.weights)
+        self._known: dict[bytes, _Found] = {}
+
+    def _units_of(self, points: Any, weights: Weights) -> Units:
+        if self.is_open:
+            weights = relative(self.settings.prior, weights)[1]
+        return Units(self.settings.likelihood, self.columns, points, weights, self.settings.missing)
+
+    def of_all(self) -> Units:
+        """The units, of all points that take part."""
+        taken, weights = taking_part(self.points, self.weights, present_points(self.weights))
+        if self.sample.n_points == point_set(taken).n_points:
+            return self.units
+        return self._units_of(taken, weights)
+
+    def columns_of(self, relevant: Mask) -> Labels:
+        """The columns of some units; of all, where none is relevant."""
+        chosen = relevant if relevant.any() else ~relevant
+        return np.sort(np.concatenate(list(itertools.compress(self.columns, chosen))))
+
+    def best(self) -> _Found:
+        """From all units; from those that have clusters alone; and from those that are nearly relevant."""
+        n = len(self.columns)
+        if self.sample.n_points <= MOST_POINTS and n <= _FEW_UNITS:
+            sets = itertools.product((True, False), repeat=n)
+            best = max((self.at(np.array(each)) for each in sets), key=_joint)
+            return best if best.labels.any() else self.at(np.zeros(n, dtype=bool))
+        best = self._climbed(np.ones(n, dtype=bool))
+        gains = self.units.gains(best.labels)
+        if best.relevant.all() and gains.min() > _CLEAR:
+            return best
+        best = max(best, self._climbed(self.units.alone()), key=_joint)
+        nearly = best.relevant | (self.units.gains(best.labels) > 0.0)
+        return max(best, self._climbed(nearly), key=_joint)
+
+    def _climbed(self, relevant: Mask) -> _Found:
+        """The best of a fit, the set of units that its clusters make relevant, and so on in turn."""
+        best = found = self.at(relevant)
+        for _ in range(_ROUNDS):
+            wanted = best_set(self.units.gains(found.labels))
+            if self.deadline.expired() or np.array_equal(wanted, found.relevant):
+                break
+            found = self.at(wanted)
+            if best.labels.any() and found.log_joint <= best.log_joint:
+                break
+            best = found
+        return best
+
+    def at(self, relevant: Mask) -> _Found:
+        key = relevant.tobytes()
+        if key not in self._known:
+            self._known[key] = self._of_sample(relevant)
+        return self._known[key]
+
+    def _of_sample(self, relevant: Mask) -> _Found:
+        """A fit to the sample, of these units."""
+        if not relevant.any():
+            joint = self.settings.prior.log_partition(np.array([self.units.weight()]))
+            labels = np.zeros(self.sample.n_points, dtype=np.int64)
+            return _Found(relevant, self.units.log_joint(joint, relevant), labels, None)
+        settings, columns = self._of(relevant)
+        points = restricted_points(self.points, columns)
+        if self.is_open:
+            sample = self.sample._replace(points=restricted_points(self.sample.points, columns))
+            family = family_to_fit(settings.likelihood)
+            prior = prior_of_sample(family, points, self.weights, settings, sample, self.deadline)
+            return _Found(relevant, self.units.log_joint(prior.log_joint, relevant), prior.labels, prior)
+        fitted = fit(settings._replace(structure=None), points, self.weights)
+        return _Found(relevant, self.units.log_joint(fitted.history[-1], relevant), present_labels(fitted), None)
+
+    def _of(self, relevant: Mask) -> tuple[FitSettings, Labels]:
+        columns = self.columns_of(relevant)
+        search = self.settings.search._replace(time_limit=self.deadline.left())
+        likelihood = restricted(self.settings.likelihood, columns)
+        return self.settings._replace(likelihood=likelihood, search=search), columns
+
+    def fitted(self, found: _Found, warm: WarmStart | None) -> Fitted:
+        """The fit to all points, of these units; its history is that of J."""
+        settings, columns = self._of(found.relevant)
+        points = restricted_points(self.points, columns)
+        if not found.relevant.any():
+            settings = settings._replace(max_clusters=1, init="single")
+        return fit_with_prior(settings, points, self.weights, warm, found.prior)
+
+    def whole(self, fitted: Fitted, relevant: Mask, units: Units, constants: Vector) -> Fitted:
+        """``fitted`` with what it says of all columns: their relevance, the likelihood, J."""
+        columns = self.columns_of(relevant)
+        found = Relevance.of(units, present_labels(fitted), relevant, columns, constants)
+        likelihood = fitted.likelihood
+        if not found.is_all:
+            likelihood = completed(units.prior, likelihood, columns) if self.is_open else units.prior
+        rest = units.rest(relevant, columns)
+        return fitted._replace(
+            likelihood=likelihood, history=[each + rest for each in fitted.history], relevance=found, warm=None
+        )
+
+
+def _joint(found: _Found) -> float:
+    return found.log_joint
+
+
+def present_labels(fitted: Fitted) -> Labels:
+    """The labels of the points that take part."""
+    assert fitted.labels is not None  # noqa: S101  (the points are here)
+    labels: Labels = fitted.labels[fitted.labels >= 0]
+    return labels
+
+
+def fit_relevant(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | None = None) -> Fitted:
+    """``fit_with_prior``, of the columns that carry clusters; ``Fitted.relevance`` says which those are."""
+    settings = settings._replace(likelihood=family_to_fit(settings.likelihood) or settings.likelihood)
+    taken, _ = taking_part(points, weights, present_points(weights))
+    constants = constants_of(taken)
+    columns = [each for each in units_of(settings.likelihood, len(constants)) if np.isnan(constants[each]).any()]
+    if not columns:
+        return fit_with_prior(settings, points, weights, warm)
+    search = _Search(settings, points, weights, columns)
+    found = search.best()
+    fitted = search.fitted(found, warm)
+    every = search.of_all()
+    for _ in range(0 if search.sample.is_all and settings.structure is None else _ROUNDS):
+        wanted = best_set(every.gains(present_labels(fitted)))
+        if np.array_equal(wanted, found.relevant) or search.deadline.expired():
+            break
+        again = search.at(wanted)
+        other = search.fitted(again, None)
+        if every.log_joint(other.history[-1], wanted) <= every.log_joint(fitted.history[-1], found.relevant):
+            break
+        fitted, found = other, again
+    return search.whole(fitted, found.relevant, every, constants)
+
+
+def constants_of(points: Any) -> Vector:
+    """The value of each column that has no other, NaN for those that vary; a column without values is one, too."""
+    table = getattr(points, "array", points)
+    low, high = np.fmin.reduce(table), np.fmax.reduce(table)
+    return np.where(low == high, low, np.where(np.isnan(low), 0.0, np.nan))

@@ -1,0 +1,136 @@
+"""Columns that are relevant together, each as a part of a product: its gain by clusters over one of all points."""
+
+from __future__ import annotations
+
+import itertools
+from math import lgamma
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapdpm.backends import resolve
+from mapdpm.likelihoods._parameters import steps_of
+from mapdpm.likelihoods._restricted import as_table, joined, restricted, restricted_points
+from mapdpm.likelihoods._rounded import without_cells
+from mapdpm.likelihoods._skipping import empirical_prior
+from mapdpm.partition_priors import DirichletProcess
+from mapdpm.protocol import Labels, Matrix, Model, Vector, Weights
+from mapdpm.search.alone import have_clusters
+from mapdpm.search.observed import observed
+from mapdpm.search.widths import WidthsOfParts, family_to_fit
+from mapdpm.state import Mixture, empty, mixture_of
+
+Mask = NDArray[np.bool_]
+
+_LEAST = 0.5  # nats that a relevant column gains; p(R) may ask for less where most are relevant
+_PRIOR = DirichletProcess(1.0)
+
+
+class Units:
+    """The units of a problem: the columns of each, and what each is worth as one cluster of all points."""
+
+    def __init__(self, likelihood: Any, columns: list[Labels], points: Any, weights: Weights, missing: str) -> None:
+        """``columns`` of each; all ``points`` take part."""
+        self.columns, self.weights, self._missing = columns, weights, missing
+        is_open = family_to_fit(likelihood) is not None
+        whole = empirical_prior(likelihood, points, weights, missing) if is_open else likelihood
+        self.prior = whole.for_data(points)
+        given = [restricted(likelihood, own) for own in columns]
+        priors = [restricted(self.prior, own) for own in columns]
+        self._n_parts = [len(joined([each]).blocks) for each in priors]
+        self._first_parts = np.cumsum([0, *self._n_parts])[:-1]
+        self._table = as_table(restricted_points(points, np.concatenate(columns)))
+        self._seen = observed(joined(priors), self._table, weights, missing)
+        self._backend = resolve("auto", self._seen.shifted)
+        self._widths = WidthsOfParts(joined(given), self._seen.likelihood)
+        one = np.zeros(self.n_points, dtype=np.int64)
+        self._last, (self.together, self._place) = one, self._evidence(one)
+        self._gains = np.zeros(len(columns))
+
+    @property
+    def n_points(self) -> int:
+        """How many points there are."""
+        return self._table.n_points
+
+    def weight(self) -> float:
+        """The weight of all points."""
+        return float(self.n_points if self.weights is None else self.weights.sum())
+
+    def gains(self, labels: Labels) -> Vector:
+        """What each unit gains by these clusters, in nats, over one of all points; each under its best prior."""
+        if not np.array_equal(labels, self._last):
+            self._last, self._gains = labels, self._evidence(labels)[0] - self.together
+        return self._gains
+
+    def alone(self) -> Mask:
+        """Which units have clusters by themselves."""
+        parts = have_clusters(self._seen.shifted, self._seen.data)
+        return np.add.reduceat(np.array(parts, dtype=np.int64), self._first_parts) > 0
+
+    def log_joint(self, log_joint: float, relevant: Mask) -> float:
+        """J(z, R), less log p(R) of all units, from the log joint of the relevant ones."""
+        return log_joint + float(self.together[~relevant].sum()) + _log_prior(relevant)
+
+    def rest(self, relevant: Mask, columns: Labels) -> float:
+        """The same without the log joint, that of a mixture that reads ``columns``."""
+        return float(self.together[self._apart(columns)].sum()) + _log_prior(relevant)
+
+    def others(self, columns: Labels) -> Labels:
+        """The columns of the units that have none of ``columns``."""
+        away = itertools.compress(self.columns, self._apart(columns))
+        return np.concatenate([np.empty(0, dtype=np.int64), *away])
+
+    def background(self, columns: Labels) -> Mixture | None:
+        """One cluster of all points in ``others``, each unit under the prior of its own; None without others."""
+        others = self._apart(columns)
+        if not others.any():
+            return None
+        whole = self._widths.prior(self._place)
+        parts = np.repeat(others, self._n_parts)
+        likelihood = whole.of_blocks(tuple(itertools.compress(whole.blocks, parts)))
+        at = np.concatenate([np.arange(s.start, s.stop) for s in itertools.compress(whole.slices(), parts)])
+        seen = observed(likelihood, restricted_points(self._table, at), self.weights, self._missing)
+        return self._mixture(seen, np.zeros(self.n_points, dtype=np.int64))
+
+    def moments(self, labels: Labels, n_columns: int) -> tuple[Matrix, Matrix]:
+        """Means and variances of clusters in the columns of the units, where their families have some; else NaN."""
+        mixture = self._mixture(self._seen, labels)
+        found = mixture.likelihood.moments(mixture.state.rows[:-1])
+        means, variances = np.full((2, len(mixture.counts), n_columns), np.nan)
+        columns, steps = np.concatenate(self.columns), steps_of(self._seen.likelihood)
+        means[:, columns] = found[0] + mixture.anchor
+        variances[:, columns] = found[1] if steps is None else without_cells(found[1], steps)
+        return means, variances
+
+    def _apart(self, columns: Labels) -> Mask:
+        return np.array([not np.isin(own, columns).any() for own in self.columns])
+
+    def _mixture(self, seen: Any, labels: Labels) -> Mixture:
+        """Clusters of the points, as ``seen`` describes them."""
+        state = empty(seen.shifted, 0, int(labels.max()) + 1)._replace(labels=labels)
+        self._backend.statistics(Model(seen.shifted, _PRIOR, seen.data, self.weights), state)
+        rows = state.rows[:, : seen.shifted.n_statistics()]
+        return mixture_of(seen.shifted, _PRIOR, seen.anchor, state.counts, rows)
+
+    def _evidence(self, labels: Labels) -> tuple[Vector, Vector]:
+        """sum_k L(c_k) of each unit, under the prior for which it is largest, or the one given; and its place."""
+        parts, place = self._widths.evidence(self._mixture(self._seen, labels), self._backend.name)
+        return np.add.reduceat(parts, self._first_parts), place
+
+
+def _log_prior(relevant: Mask) -> float:
+    """log p(R) less that of all units."""
+    n, m = len(relevant), int(relevant.sum())
+    return lgamma(m + 1.0) + lgamma(n - m + 1.0) - lgamma(n + 1.0)
+
+
+def best_set(gains: Vector) -> Mask:
+    """The set R of largest sum of gains + log p(R)."""
+    order = np.argsort(-gains, kind="stable")
+    sets = np.zeros((len(gains) + 1, len(gains)), dtype=bool)
+    for m, unit in enumerate(order):
+        sets[m + 1 :, unit] = True
+    values = [float(gains[each].sum()) + _log_prior(each) for each in sets]
+    best: Mask = sets[int(np.argmax(values))] & (gains > _LEAST)
+    return best

@@ -1,0 +1,147 @@
+"""The columns that carry clusters: the pair (z, R) of largest J, by enumeration; tables with columns of noise."""
+
+import functools
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_mutual_info_score
+
+from mapdpm import MAPDPM, NormalGamma
+from mapdpm.files.errors import ModelFileError
+from mapdpm.search.units import best_set
+from mapdpm.testing.exact import partitions
+from tests.oracle import raw
+
+QUICK, ALL = 12, 300
+
+
+def three(rng, n=600, noise=6):
+    """Three sources 6 sd apart in the first column, beside columns of noise."""
+    z = rng.integers(0, 3, n)
+    return np.column_stack([6.0 * z + rng.normal(size=n), rng.normal(size=(n, noise))]), z
+
+
+class Joint:
+    """J(z, R) by its definition, from the raw points; each set of points is a cluster once."""
+
+    def __init__(self, X, prior):
+        n_columns = X.shape[1]
+        self.terms = functools.cache(lambda own: np.array(raw.log_marginal_terms(X[list(own)], prior)))
+        self.together = self.terms(tuple(range(len(X))))
+        self.sets = [np.array(each) for each in itertools.product((False, True), repeat=n_columns)]
+        self.prices = [math.log((n_columns + 1) * math.comb(n_columns, each.sum())) for each in self.sets]
+
+    def __call__(self, z):
+        """J with each set of columns."""
+        parted = sum(self.terms(tuple(np.flatnonzero(np.equal(z, k)))) for k in set(z))
+        prior = math.fsum(raw.log_partition(z, 1.0))
+        gains = [np.where(each, parted, self.together).sum() for each in self.sets]
+        return prior + np.array(gains) - self.prices
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [range(QUICK), pytest.param(range(QUICK, ALL), marks=pytest.mark.complete)],
+)
+def test_the_best_pair_is_that_of_all_pairs(seeds):
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        n, n_columns = int(rng.integers(2, 7)), int(rng.integers(1, 5))
+        X = rng.normal(size=(n, n_columns)) * rng.choice([0.5, 2.0, 5.0], n_columns)
+        prior = NormalGamma(np.zeros(n_columns), 0.1, 1.0, np.ones(n_columns))
+        joint = Joint(X, prior)
+        best = max(joint(z).max() for z in partitions(n))
+        model = MAPDPM(likelihood=prior, relevance="search").fit(X)
+        at = next(i for i, each in enumerate(joint.sets) if np.array_equal(each, model.relevant_))
+        own = joint(tuple(model.labels_.tolist()))[at]
+        assert own == pytest.approx(best, abs=1e-9)
+        # less log p(all columns), so that it is the plain log joint where all columns are relevant
+        assert model.log_joint_ - math.log(n_columns + 1) == pytest.approx(own, abs=1e-9)
+
+
+def test_the_best_set_pays_its_price():
+    """Of 30 columns one may gain 3 nats by chance, which is less than log 30; with 29 others it is relevant."""
+    assert not best_set(np.array([3.0, *[-1.0] * 29])).any()
+    assert best_set(np.array([5.0, *[-1.0] * 29])).tolist() == [True, *[False] * 29]
+    assert best_set(np.array([3.0, *[50.0] * 29])).all()
+
+
+@pytest.mark.parametrize("noise", [6, 25])
+def test_columns_of_noise_change_nothing(noise):
+    X, z = three(np.random.default_rng(noise), noise=noise)
+    alone, model = MAPDPM().fit(X[:, :1]), MAPDPM().fit(X)
+    assert MAPDPM(relevance="all").fit(X).n_clusters_ < 3  # what they would do
+    assert model.labels_.tolist() == alone.labels_.tolist()
+    assert model.relevant_.tolist() == [True, *[False] * noise]
+    assert model.relevance_[0] > 300.0
+    assert np.all(model.relevance_[1:] < 0.5)
+    assert np.all(np.diff(model.history_) >= 0.0)
+    np.testing.assert_allclose(model.means_, [X[model.labels_ == k].mean(axis=0) for k in range(3)], atol=1e-9)
+    np.testing.assert_allclose(model.variances_, [X[model.labels_ == k].var(axis=0) for k in range(3)], atol=1e-9)
+    assert adjusted_mutual_info_score(z, model.predict(X)) > 0.95
+
+
+def test_noise_alone_has_no_relevant_column():
+    """A false alarm in one draw of some hundreds; these six are the first."""
+    for seed in range(6):
+        model = MAPDPM().fit(np.random.default_rng(seed).normal(size=(200, 5)))
+        assert model.n_clusters_ == 1
+        assert not model.relevant_.any()
+        assert model.predict([[0.0] * 5, [0.0, 0.0, 99.0, 0.0, 0.0]], novelty=True).tolist() == [0, -1]
+
+
+def test_scores_are_densities_of_all_columns():
+    X, _ = three(np.random.default_rng(3), noise=1)
+    model = MAPDPM().fit(X)
+    assert model.relevant_.tolist() == [True, False]
+    axes = np.linspace(-12.0, 24.0, 361), np.linspace(-12.0, 12.0, 241)
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+    cell = (axes[0][1] - axes[0][0]) * (axes[1][1] - axes[1][0])
+    assert np.exp(model.score_samples(grid)).sum() * cell == pytest.approx(1.0, abs=1e-4)
+    assert model.score_samples([[6.0, 0.0]]) > model.score_samples([[6.0, 5.0]])  # the background counts
+
+
+def test_constant_columns_change_nothing_and_a_new_value_is_novel():
+    X, _ = three(np.random.default_rng(4), noise=1)
+    with_constants = np.column_stack([X, np.full(len(X), 3.7), np.zeros(len(X))])
+    plain, model = MAPDPM().fit(X), MAPDPM().fit(with_constants)
+    assert model.labels_.tolist() == plain.labels_.tolist()
+    assert model.relevant_.tolist() == [True, False, False, False]
+    assert model.log_joint_ == pytest.approx(plain.log_joint_)
+    new = with_constants[:2].copy()
+    new[1, 2] = 3.8
+    same, other = model.score_samples(new), plain.score_samples(X[:2])
+    np.testing.assert_allclose(same - other, [0.0, -math.log(len(X) + 2)], atol=1e-9)
+    assert model.predict(new, novelty=True).tolist() == [model.labels_[0], -1]
+    assert model.predict_proba(new)[1].tolist() == [0.0, 0.0, 0.0, 1.0]
+    assert model.predict(new)[1] == model.labels_[1]
+    assert MAPDPM().fit(np.ones((9, 2))).n_clusters_ == 1  # no column varies
+
+
+def test_files_and_pickles_know_the_columns():
+    X, _ = three(np.random.default_rng(5), n=150, noise=2)
+    model = MAPDPM().fit(np.column_stack([X, np.ones(150)]))
+    Y = np.column_stack([X[:9], np.ones(9)])
+    for other in (MAPDPM.from_bytes(model.to_bytes()), pickle.loads(pickle.dumps(model))):
+        assert other.likelihood_ == model.likelihood_
+        assert np.array_equal(other.score_samples(Y), model.score_samples(Y))
+        for name in ("relevant_", "relevance_", "means_", "variances_", "labels_"):
+            assert np.array_equal(getattr(other, name), getattr(model, name)), name
+    forged = model.to_bytes().replace(b'"columns": [0]', b'"columns": [1]')
+    with pytest.raises(ModelFileError):
+        MAPDPM.from_bytes(forged)
+
+
+def test_nothing_is_left_out_unasked_under_a_given_prior():
+    X, _ = three(np.random.default_rng(6))
+    prior = NormalGamma(np.zeros(7), 0.1, 1.0, np.ones(7))
+    assert MAPDPM(likelihood=prior).fit(X).relevant_.all()
+    assert MAPDPM(likelihood=None).fit(X).relevant_.all()
+    found = MAPDPM(likelihood=prior, relevance="search").fit(X)
+    assert found.relevant_.tolist() == [True, *[False] * 6]
+    assert found.likelihood_ == prior
+    with pytest.raises(ValueError, match="relevance"):
+        MAPDPM(relevance="none").fit(X)
