@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import email
 import re
+import runpy
 import subprocess
 import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
-from build_kernels import ROOMS
-from release.commands import BIN, run
+from release.commands import BIN, ROOT, run
 
+ROOMS = runpy.run_path(str(ROOT / "c_kernels" / "amalgamate.py"))["ROOMS"]
 IN_A_WHEEL = {  # folders of the wheel, and the files of the sources that they hold
     "mapdpm": ("mapdpm", ("**/*.py", "py.typed")),
     "mapdpm/c_kernels": ("c_kernels", ("*.[ch]", *(f"{room}/*" for room in ROOMS), "amalgamation/src/*")),
