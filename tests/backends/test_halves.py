@@ -12,6 +12,7 @@ from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model
 from mapdpm.search.moves.merge_split import AT_FIRST, LATER
 from mapdpm.testing.data import hostile
+from tests.marks import complete_but
 from tests.missing_values import with_gaps
 
 
@@ -43,10 +44,11 @@ def both(seed, reference, most_points):
         yield ours.state, theirs.state
 
 
-def test_c_searches_as_the_twin_does():
+@pytest.mark.parametrize("first", complete_but([0], [0, 50, 100]))
+def test_c_searches_as_the_twin_does(first):
     """With its own kernels to the last bit."""
     found = 0
-    for seed in range(150):
+    for seed in range(first, first + 50):
         for ours, theirs in both(seed, "c", 120):
             assert (ours is None) == (theirs is None)
             if ours is None:
@@ -54,7 +56,7 @@ def test_c_searches_as_the_twin_does():
             found += 1
             for mine, expected in zip(ours[:3], theirs[:3], strict=True):
                 assert mine.tobytes() == expected.tobytes()
-    assert found > 100
+    assert found > 30
 
 
 @pytest.mark.complete

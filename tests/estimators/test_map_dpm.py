@@ -18,7 +18,7 @@ from mapdpm.protocol import Model
 from mapdpm.testing.data import crp_mixture, hostile
 from mapdpm.testing.exact import partitions
 from tests.families import example
-from tests.marks import QUICK_BACKENDS, complete_but, ends_early
+from tests.marks import QUICK_BACKENDS, a_share, complete_but, ends_early
 from tests.oracle import raw
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -54,6 +54,7 @@ def test_log_joint_is_the_formula(seed):
     assert model.history_[-1] == model.log_joint_
 
 
+@a_share(0.4)
 @given(SEEDS)
 def test_history_never_falls(seed):
     case = hostile(np.random.default_rng(seed))

@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mapdpm
@@ -30,6 +30,7 @@ from mapdpm.files import container
 from mapdpm.files.errors import ModelFileError
 from mapdpm.validation import NotFittedError
 from oracle import features as oracle
+from tests.marks import a_share
 
 EPS = {"float64": 2.0**-52, "float32": 2.0**-23}
 NAN = math.nan
@@ -189,7 +190,7 @@ def test_a_missing_sample_leaves_amplitudes_and_takes_the_spectrum():
 
 
 @DTYPES
-@settings(max_examples=25, deadline=None)
+@a_share(0.2)
 @given(cuts=st.lists(st.integers(1, 79), max_size=4), seed=st.integers(0, 9))
 def test_pieces_and_single_points_and_files_give_the_bits_of_one_call(dtype, cuts, seed):
     X, t = signal(80, seed=seed, missing=0.1), times(80)

@@ -14,7 +14,8 @@ from mutations import repaired
 from readers import READERS
 from tests.marks import complete_but
 
-EXAMPLES = {"mapdpm stream --state": 100, "mapdpm stream": 100, "Trace.load": 100}
+SHARES = {"mapdpm stream --state": 3, "mapdpm stream": 3, "Trace.load": 3}
+FEW = 100
 MANY = 20_000
 QUICK = READERS.keys() - {"Trace.load"}  # what it read is gone on with, and kernels are compiled
 _QUICK = {"suppress_health_check": list(HealthCheck), "deadline": None, "phases": (Phase.explicit, Phase.generate)}
@@ -42,18 +43,21 @@ def test_examples_are_read(name, folder):
         reader.use(reader.read(data, folder))
 
 
+@pytest.mark.parametrize("examples", complete_but([FEW], [FEW, 3 * FEW]))
 @pytest.mark.parametrize("name", complete_but(QUICK, READERS))
-def test_mutated_examples(name, folder):
+def test_mutated_examples(name, examples, folder):
     """The same ones in every run."""
-    fuzz(name, folder, settings(max_examples=EXAMPLES.get(name, 300), derandomize=True, database=None, **_QUICK))
+    few = examples // SHARES.get(name, 1)
+    fuzz(name, folder, settings(max_examples=few, derandomize=True, database=None, **_QUICK))
 
 
+@pytest.mark.parametrize("every", complete_but([3], [1, 3]))
 @pytest.mark.parametrize("name", [name for name in READERS if name.endswith("from_bytes")])
-def test_every_number(name, folder):
-    """Each number of a file in turn is too large, too small, or none."""
+def test_every_number(name, every, folder):
+    """Each number of a file in turn is too large, too small, or none; `make test` tries each third."""
     reader = READERS[name]
     for data in reader.examples(folder)[:3]:
-        for at in range(40, min(len(data) - 4, 500), 8):
+        for at in range(40, min(len(data) - 4, 500), 8 * every):
             for number in (-1.0, 1e-320, 1e17, 1e308, -1e308, math.nan, math.inf):
                 check(reader, repaired(data[:at] + struct.pack("<d", number) + data[at + 8 :]), folder)
 
@@ -62,7 +66,7 @@ def test_every_number(name, folder):
 @pytest.mark.parametrize("name", READERS)
 def test_many_mutated_examples(name, folder):
     """New ones in every run."""
-    fuzz(name, folder, settings(max_examples=MANY // (10 if name in EXAMPLES else 1), print_blob=True, **_QUICK))
+    fuzz(name, folder, settings(max_examples=MANY // (10 if name in SHARES else 1), print_blob=True, **_QUICK))
 
 
 def fuzz(name, folder, how):

@@ -36,6 +36,7 @@ from mapdpm.search.observed import observed
 from mapdpm.testing import laws
 from tests.beta_geometric import BetaGeometric
 from tests.families import as_array, example
+from tests.marks import complete_but
 from tests.mixed import bound, prior, table
 
 N, GROUPS = 24, np.repeat([0, 1, 2], 8)
@@ -169,10 +170,11 @@ def why_not(kind, ability):
 
 
 KINDS = (*FAMILIES, GammaExponential, BetaGeometric, Mixed)
+QUICK = (NormalGamma, Categorical, DirichletMultinomial, BetaGeometric, Mixed)  # a family of each kind of data
 
 
 @pytest.mark.filterwarnings("ignore:.*the edge of the search range")
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", complete_but(QUICK, KINDS), ids=lambda kind: kind.__name__)
 def test_every_family_has_every_ability(kind, tmp_path):
     case, cells = case_of(kind), {}
     for name, run in ABILITIES.items():

@@ -13,7 +13,7 @@ from mapdpm.likelihoods._skipping import Skipping
 from mapdpm.likelihoods._template import GammaExponential
 from mapdpm.testing import laws
 from tests.families import example
-from tests.marks import complete_but
+from tests.marks import a_share, complete_but
 from tests.missing_values import SKIPPING, with_gaps
 from tests.oracle import missing as oracle
 
@@ -34,6 +34,7 @@ def test_laws(family, seed):
 
 
 @pytest.mark.parametrize("family", complete_but([NormalGamma, GammaPoisson], SKIPPING))
+@a_share(0.4)
 @given(seed=SEEDS)
 def test_a_row_says_what_scipy_says_of_raw_data(family, seed):
     """Through random additions, removals and mergers, also with features that nobody has.

@@ -136,6 +136,7 @@ def test_huge_groups_and_extreme_concentrations_are_finite():
 # ---- planted errors --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.complete
 def test_tables_that_do_not_vary_are_noticed(monkeypatch):
     """As if the sections had as many tables as they are expected to have, for sure."""
     right = module._heights
@@ -151,6 +152,7 @@ def test_tables_that_do_not_vary_are_noticed(monkeypatch):
     assert np.abs(errors(60)).max() > 3 * PROMISED
 
 
+@pytest.mark.complete
 def test_points_for_tables_are_noticed(monkeypatch):
     """The guests of a section are the tables of its groups, not their points."""
     right = module.mode_of
@@ -164,6 +166,7 @@ def test_points_for_tables_are_noticed(monkeypatch):
     assert np.abs(errors(60)).max() > 3 * PROMISED
 
 
+@pytest.mark.complete
 def test_alphas_in_another_order_are_noticed():
     worst = 0.0
     for tables, a, b, g in random_sections(60):

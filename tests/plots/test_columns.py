@@ -42,7 +42,7 @@ def test_each_column_has_its_panel(model):
 
 def test_arrays_many_columns_and_many_levels():
     X = np.column_stack([rng.normal(size=(40, 6)), np.full(40, np.nan)])
-    model = MAPDPM(missing="skip", backend="python", moves=()).fit(X)
+    model = MAPDPM(missing="skip", backend="python", init=np.zeros(40, int), moves=(), max_sweeps=0).fit(X)
     assert len(plots.columns(model, X, most=5)) == 5
     assert not list(plots.columns(model, X)[6].lines)  # nothing to draw
     names = FRAME.assign(mode=np.array([f"room {i}" for i in range(10)])[np.arange(80) % 10])

@@ -49,6 +49,7 @@ class Forgotten(ToyChain):
             self.aux["coins"] = np.where(self.state.counts > 0, np.maximum(coins, 0), -1)
 
 
+@pytest.mark.complete
 def test_state_that_is_not_renamed_shows():
     broken = Toy(0.7)
     broken.chain_type = Forgotten

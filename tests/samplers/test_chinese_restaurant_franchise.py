@@ -178,7 +178,7 @@ def test_each_part_without_conjugacy():
     assert np.all(np.linalg.matrix_power(step, len(step)) > 0.0)
 
 
-@pytest.mark.parametrize("i", [0, 2])
+@pytest.mark.parametrize("i", complete_but([2], [0, 2]))
 def test_dishes_after_a_seat(i):
     assert lag_without_conjugacy(SeatThenDishes(i))[0] < 1e-12
 
@@ -263,6 +263,7 @@ def test_a_table_left_in_the_count_shows(monkeypatch):
     assert max(lag_of(Left(i))[0] for i in (0, 3)) > 1e-3
 
 
+@pytest.mark.complete
 def test_a_product_of_predictives_shows(monkeypatch):
     """The classic fault: the points of a table one by one, each given the dish without the others."""
 

@@ -144,6 +144,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("fault", complete_but(list(FAULTS)[:2], FAULTS))
 def test_faults_are_noticed(monkeypatch, fault):
     name, broken, part = FAULTS[fault]
@@ -224,6 +225,7 @@ def test_an_exchange_is_accepted_by_the_joint():
     np.testing.assert_allclose(found[:, 0], found[:, 1], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.complete
 def test_covariances_that_stay_behind_are_noticed(monkeypatch):
     def means_only(slices, a, b, first, last):
         both = slices.parameters[[a, b], first : last + 1, 1:3]

@@ -143,6 +143,7 @@ def not_seen_on_the_path(right, restaurants, j, k, rng):
         restaurants.weights[u, -1] *= math.exp(others)
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize(
     ("groups", "fault"), [([0, 0, 1], beta_not_split), (TREES["documents of one section"], not_seen_on_the_path)]
 )
@@ -156,6 +157,7 @@ def test_faults_of_tables_show(monkeypatch):
     assert lag_of([0, 0], n_nodes=3) > FAULT
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("field", ["concentrations", "root_concentration"])
 def test_a_concentration_dropped_shows(field, monkeypatch):
     right = grouped_sampler.GroupedChain.restaurants

@@ -101,6 +101,7 @@ def posterior_is_invariant(kernel, model, **options):
         np.testing.assert_allclose(pi[:, None] * P, (pi[:, None] * P).T, atol=1e-12)
 
 
+@pytest.mark.complete
 @pytest.mark.compiled
 @pytest.mark.parametrize("kernel", complete_but(["gibbs"], KERNELS))
 def test_posterior_is_invariant_under_compiled_kernels(kernel):
@@ -237,6 +238,7 @@ def test_alpha_integrated_out(name, posterior_without_alpha):
     holds(P, posterior_without_alpha, f"alpha integrated out, {name}")
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("name", complete_but(["beta"], ["table", "beta", "given beta"]))
 def test_a_step_that_integrates_alpha_does_not_see_it(name):
     """alpha tells of the partition that it was drawn for: a kernel chosen by it would leave nothing invariant."""
@@ -244,6 +246,7 @@ def test_a_step_that_integrates_alpha_does_not_see_it(name):
     np.testing.assert_array_equal(P, Q)
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("fault", complete_but(["present alpha"], ["present alpha", "K! omitted"]))
 def test_faults_of_integrated_alpha_show(fault, posterior_without_alpha):
     sampler = integrated(method="beta")
@@ -391,6 +394,7 @@ FAULTS = {
 SEEN_FIRST = ("alpha dropped", "proposal ratio omitted", "p(order | C) omitted")
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("fault", complete_but(SEEN_FIRST, FAULTS))
 def test_faults_show(fault, monkeypatch):
     likelihood, data = points()

@@ -84,6 +84,7 @@ def misfit(values, law):
     return stats.chisquare(cells[0][keep], cells[1][keep]).pvalue
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("kind", complete_but([DirectAssignment], [DirectAssignment, ChineseRestaurantFranchise]))
 def test_tables_and_dishes_of_the_prior(kind):
     """1,500 draws, six steps apart: nearly independent. A false alarm of one of three tests has odds of 3e-5."""

@@ -154,17 +154,20 @@ def all_tables(machines, tables, rng):
             tables[0, k] += sum(1 if i == 0 else int(rng.chance(a / (a + i))) for i in range(machines.counts[0, v, k]))
 
 
+@pytest.mark.complete
 def test_a_kappa_halved_shows(monkeypatch):
     right = module.SequenceChain.machines
     monkeypatch.setattr(module.SequenceChain, "machines", lambda chain: right(chain)._replace(kappa=1.0))
     assert lag_of([0, 0, 0], 2.0, 2) > FAULT
 
 
+@pytest.mark.complete
 def test_tables_of_kappa_show(monkeypatch):
     monkeypatch.setattr(HDPHMMDirectAssignment, "_draw_tables", staticmethod(all_tables))
     assert lag_of([0, 0, 0], 2.0, 2) > FAULT
 
 
+@pytest.mark.complete
 def test_a_rest_that_stays_whole_shows(monkeypatch):
     right = _transitions.open_slot
 
@@ -191,6 +194,7 @@ def levels_swapped(right, chain):
     return found._replace(restaurants=tree._replace(concentrations=alphas, weights=weights))
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("fault", [tables_of_rows_alone, levels_swapped])
 def test_faults_of_own_machines_show(fault, monkeypatch):
     if fault is levels_swapped:

@@ -173,6 +173,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("fault", complete_but(list(FAULTS)[:3], FAULTS))
 def test_faults_show(fault, monkeypatch):
     kind, plant = FAULTS[fault]

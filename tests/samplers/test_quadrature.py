@@ -53,6 +53,7 @@ def prior_drawn(likelihood, state, parameters, rng):
         likelihood.draw(blank, parameters[k], rng)
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("fault", [{"_redraw": alpha_dropped}, {"_draw": prior_drawn}])
 @pytest.mark.parametrize("name", complete_but(["normal"], CASES))
 def test_faults_are_seen(name, fault):

@@ -120,6 +120,7 @@ def test_hybrids_keep_the_joint(name):
     assert p_value(sampler, model, 3000) > FALSE_ALARM
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize(
     "fault",
     complete_but(

@@ -163,7 +163,9 @@ def test_alpha_of_the_widest_priors_is_integrated_out(prior):
 PRIORS_OF_ALPHA = [GammaPrior(1.0, 1.0), GammaPrior(3.0, 0.2), InverseGammaPrior()]
 
 
-@pytest.mark.parametrize(("N", "K"), [(1, 1), (30, 1), (30, 7), (30, 30)])
+@pytest.mark.parametrize(
+    ("N", "K"), complete_but([(1, 1), (30, 7)], [(1, 1), (30, 1), (30, 7), (30, 30)], several=True)
+)
 @pytest.mark.parametrize("prior", complete_but(PRIORS_OF_ALPHA[1:], PRIORS_OF_ALPHA))
 def test_exact_draws_of_alpha(prior, N, K):
     rng = seeded(np.random.default_rng([11, N, K]))

@@ -83,7 +83,7 @@ def matrix_of_move(sampler, likelihood, data):
 
 @EACH
 @pytest.mark.parametrize("move", PROPOSALS)
-@pytest.mark.parametrize("name", complete_but(["DP", "PY"], STICKS))
+@pytest.mark.parametrize("name", complete_but(["PY"], STICKS))
 def test_moves_of_labels_are_metropolis_hastings(move, name, n):
     """The whole matrix, against proposals by loops over labels and the ratio of Beta functions."""
     likelihood, data = points(n)
@@ -148,6 +148,7 @@ def printed_ratio(prior, labels, counts, first, end, above):
     )
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize(("name", "least"), [("DP", 1e-3), ("PY", 1e-3), ("gamma", None)])
 def test_the_printed_ratio_is_noticed(monkeypatch, name, least):
     """It holds for the gamma family only (papers: erratum 11)."""
@@ -159,6 +160,7 @@ def test_the_printed_ratio_is_noticed(monkeypatch, name, least):
     assert off < 1e-12 if least is None else off > least
 
 
+@pytest.mark.complete
 def test_swaps_among_instantiated_labels_are_noticed(monkeypatch):
     """Labels drawn up to the highest occupied one: a swap can change which that is (papers: erratum 11)."""
     likelihood, data = points()
@@ -197,6 +199,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("fault", complete_but(["the first of empty labels"], FAULTS))
 def test_faults_of_gibbs_are_noticed(monkeypatch, fault):
     likelihood, data = points()

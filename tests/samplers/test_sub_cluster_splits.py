@@ -191,8 +191,8 @@ def test_draws_do_not_depend_on_threads(super_clusters, monkeypatch):
 
 
 def test_resumed_chains_are_those_that_never_stopped(monkeypatch):
-    monkeypatch.setattr(_map_reduce, "CHUNK", 32)
-    X, _ = grid(200, distance=4.0)
+    monkeypatch.setattr(_map_reduce, "CHUNK", 16)
+    X, _ = grid(80, distance=4.0)
     assert_resumes(Hybrid([CollapsedGibbs(1.0), SubClusterSplits(1.0)], counts=(1, 3)), X)
 
 

@@ -58,6 +58,7 @@ def without_empty_components(prior, n_clusters, rng):
     return [prior._replace(alpha=prior.alpha * m / prior.n_components, n_components=int(m)) for m in n_clusters]
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize(
     ("model", "fault"),
     [pytest.param("DP", with_all_of_alpha, marks=pytest.mark.complete), ("finite", without_empty_components)],

@@ -88,13 +88,13 @@ def test_best_is_by_densities_that_are_bounded():
 
 def test_slots_of_a_start_of_many_clusters_are_dropped():
     sampler = CollapsedGibbs(likelihood=PRIOR)
-    X = blobs(400)
-    chain = Chain(PRIOR.for_data(X), sampler.target.prior, X, np.arange(400))
+    X = blobs(150)
+    chain = Chain(PRIOR.for_data(X), sampler.target.prior, X, np.arange(150))
     rng = seeded(0)
     for _ in range(4):
         sampler.step(chain, rng)
     labels, joint, K = chain.state.labels.copy(), chain.log_joint(), chain.n_clusters
-    assert chain.state.capacity == 401
+    assert chain.state.capacity == 151
     chain.trim()
     assert chain.state.capacity <= max(16, 4 * (K + 1))
     assert chain.log_joint() == pytest.approx(joint, rel=1e-11)
@@ -109,10 +109,10 @@ def test_sampling_drops_them_in_a_burn_in():
             slots.append((chain.state.capacity, chain.n_clusters))
             return super().move(chain, rng)
 
-    sample(blobs(400), Watched(likelihood=PRIOR), draws=1, burn_in=6, init="singletons", random_state=0)
-    assert slots[0] == (401, 400)
+    sample(blobs(150), Watched(likelihood=PRIOR), draws=1, burn_in=6, init="singletons", random_state=0)
+    assert slots[0] == (151, 150)
     assert all(capacity <= max(16, 4 * (K + 1)) for capacity, K in slots[1:])
-    assert slots[-1][0] < 401
+    assert slots[-1][0] < 151
 
 
 def test_point_estimates_are_partitions():

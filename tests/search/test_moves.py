@@ -354,6 +354,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", MOVES)
 def test_a_wrong_gain_is_noticed(name, fault):

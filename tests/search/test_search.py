@@ -15,7 +15,7 @@ from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model
 from mapdpm.search.problem import Problem
 from mapdpm.testing.data import hostile
-from tests.marks import complete_but
+from tests.marks import a_share, complete_but
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -26,6 +26,7 @@ def problem_of(case, backend="c", max_clusters=None):
     return Problem.of(Model(likelihood, prior, case.X, case.weights), resolve(backend, likelihood), max_clusters)
 
 
+@a_share(0.4)
 @given(SEEDS)
 def test_a_sweep_never_lowers_the_joint(seed):
     rng = np.random.default_rng(seed)

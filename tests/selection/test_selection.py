@@ -45,7 +45,7 @@ def empirical(X):
     return NormalGamma(X.mean(axis=0), 10.0 / len(X), 1.0, X.var(axis=0))
 
 
-@pytest.mark.parametrize("seed", complete_but(range(10), range(20)))
+@pytest.mark.parametrize("seed", complete_but(range(4), range(20)))
 def test_cv_is_the_naive_version(seed):
     """The density of each held-out point as quotients of joints on raw data, given the clusters of the others."""
     X = blobs(seed, 21)

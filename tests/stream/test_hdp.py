@@ -1,6 +1,7 @@
 """OnlineHDP: the naive learner of groups, the laws of shares, places for groups, files, bad input."""
 
 import copy
+import itertools
 import math
 import pickle
 import time
@@ -56,8 +57,14 @@ def rows_of(groups):
     return [rows.setdefault(group, len(rows)) for group in groups]
 
 
-@pytest.mark.parametrize("when_full", complete_but(["least-loss", "merge"], ["least-loss", "merge", "refuse"]))
-@pytest.mark.parametrize("half_life", [None, 150.0])
+@pytest.mark.parametrize(
+    ("when_full", "half_life"),
+    complete_but(
+        [("least-loss", 150.0), ("merge", None)],
+        itertools.product(["least-loss", "merge", "refuse"], [None, 150.0]),
+        several=True,
+    ),
+)
 @pytest.mark.parametrize("name", sorted(PRIORS))
 def test_same_as_the_naive_learner(name, half_life, when_full):
     family, prior, _ = PRIORS[name]
