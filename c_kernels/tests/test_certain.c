@@ -347,7 +347,7 @@ int main(void)
                                         .parameters = parameters, .alpha = 1.0};
                     int64_t found;
 
-                    if (SANITIZED && ((size_t)family + i + j + 2 * (size_t)with) % 4 != 0)
+                    if (PART && ((size_t)family + i + j + 2 * (size_t)with) % 4 != 0)
                         continue;
                     if (sizeof(mapdpm_real) == 4 && shapes[i].scale * shapes[i].strange > 1e18)
                         continue;

@@ -142,7 +142,7 @@ static void damage(int kind, uint32_t n_points)
     for (i = 0; i < n; i++) {
         memcpy(broken, file, n);
         CHECK(reads(broken, i) == (i < 4 ? MAPDPM_E_FOREIGN : MAPDPM_E_TRUNCATED));
-        for (bit = SANITIZED ? i % 4 : 0; bit < 8; bit += SANITIZED ? 4 : 1) {
+        for (bit = PART ? i % 4 : 0; bit < 8; bit += PART ? 4 : 1) {
             memcpy(broken, file, n);
             broken[i] ^= (unsigned char)(1u << bit);
             is_refused &= reads(broken, n) < 0;
