@@ -24,6 +24,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +43,7 @@ README = HERE.parent / "README.md"
 COLUMNS = ("text", "data", "bss", "state", "stack", "worst", "learn", "most", "settle", "score", "save", "load")
 TOLERATED = 1.03
 SECONDS = 900
+A_WEEK = 7 * 24 * 3600
 GRAPH = "-fcallgraph-info=su"
 MOST = {"learn": "most", "settle": "settle most"}  # of which functions the longest call counts
 SUFFIXES = (".c", ".h", ".ld", ".mjs")
@@ -91,10 +94,15 @@ def sources_hash() -> str:
     """Hash the two library files, this folder's programs, and the processor on which -march=native depends."""
     files = sorted([*PAIR.glob("*.[ch]"), *(path for path in HERE.rglob("*") if path.suffix in SUFFIXES)])
     files += [HERE / "stacks.py", HERE / "machine_code.py"]
-    cpu = Path("/proc/cpuinfo")
-    flags = [line for line in cpu.read_text().splitlines() if line.startswith("flags")][:1] if cpu.exists() else []
     parts = [path.name.encode() + path.read_bytes() for path in files]
-    return hashlib.sha256(b"\0".join([*parts, *map(str.encode, flags)])).hexdigest()
+    return hashlib.sha256(b"\0".join([*parts, cpu_flags().encode()])).hexdigest()
+
+
+@functools.cache
+def cpu_flags() -> str:
+    """Return what the processor can, on which -march=native depends."""
+    cpu = Path("/proc/cpuinfo")
+    return next((line for line in cpu.read_text().splitlines() if line.startswith("flags")), "") if cpu.exists() else ""
 
 
 def key_of(target: Target) -> str:
@@ -125,6 +133,35 @@ def result_of_any_run(target: Target, *, fresh: bool) -> Result:
     return result
 
 
+def switches_of(target: Target, library: Path) -> list[str]:
+    """Return the switches of a target that the library knows: others are for the program."""
+    known = set(re.findall(r"\w+", library.read_text() + (PAIR / "mapdpm.h").read_text()))
+    return [each for each in shlex.split(target.switches) if re.match(r"-D(\w*)|", each)[1] in known]
+
+
+@functools.cache
+def lock_of(folder: Path) -> threading.Lock:  # noqa: ARG001  (one lock each)
+    """Return the lock of who makes a folder."""
+    return threading.Lock()
+
+
+def compiled_library(target: Target, library: Path) -> Path:
+    """Return the folder of the library's object, and of what its compiler says of stacks; targets share them."""
+    command = [*shlex.split(target.compiler), *switches_of(target, library), *stack_flags(target), f"-I{PAIR}", "-c"]
+    parts = [*command, version_of(command[0]), library.read_text(), (PAIR / "mapdpm.h").read_text(), cpu_flags()]
+    folder = BUILD / "objects" / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    with lock_of(folder):
+        if not folder.exists():
+            ours = folder.with_suffix(f".{os.getpid()}")  # another process may compile it, too
+            ours.mkdir(parents=True, exist_ok=True)
+            run(*command, str(library), "-o", str(ours / "library.o"))
+            try:
+                ours.rename(folder)
+            except OSError:
+                shutil.rmtree(ours)
+    return folder
+
+
 def build(target: Target, library: Path) -> Path:
     """Compile the library's one file and the program, and link them; the linker's map is in the same folder."""
     folder = BUILD / target.name
@@ -132,21 +169,16 @@ def build(target: Target, library: Path) -> Path:
     compile_ = shlex.split(f"{target.compiler} {target.switches} -I{PAIR} -I. -I{folder}")
     if target.program == "score.c":
         write_image(target, folder)
-    sources = {"library.o": library, "main.o": Path(target.program)}
+    for made in compiled_library(target, library).iterdir():
+        shutil.copyfile(made, folder / made.name)
+    sources = {"main.o": Path(target.program)}
     sources |= {f"{name}.o": Path("boards", name) for name in ("report.c", *target.board)}
     for part, source in sources.items():
-        run(
-            *compile_,
-            *(stack_flags(target) if part == "library.o" else ()),
-            "-c",
-            str(source),
-            "-o",
-            f"{folder / part}",
-        )
+        run(*compile_, "-c", str(source), "-o", f"{folder / part}")
     program, link = folder / "program", shlex.split(f"{target.linker or target.compiler} {target.link}")
     map_ = [] if "wasm" in target.name else [f"-Wl,-Map={folder / 'map'}"]
     last = ["-lgcc"] if "-nostdlib" in link and map_ else []
-    run(*link, *map_, *(str(folder / part) for part in sources), *last, "-o", str(program))
+    run(*link, *map_, *(str(folder / part) for part in ("library.o", *sources)), *last, "-o", str(program))
     return program
 
 
@@ -304,6 +336,16 @@ def _a_line_each(known: dict[str, dict[str, object]]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
+def sharing_last(targets: list[Target]) -> list[Target]:
+    """Return targets so that none waits for another one's object of the library while it is compiled."""
+    turns: dict[tuple[str, ...], int] = {}
+    turn_of = {}
+    for target in targets:
+        key = (target.compiler, *switches_of(target, PAIR / "mapdpm.c"))
+        turn_of[target] = turns[key] = turns.get(key, -1) + 1
+    return sorted(targets, key=turn_of.__getitem__)
+
+
 def main() -> int:
     """Run the chosen targets; return 0 if all is as it should be."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -325,10 +367,14 @@ def main() -> int:
         and (target.is_quick or not options.quick)
     ]
     BUILD.mkdir(parents=True, exist_ok=True)
+    for old in (BUILD / "objects").glob("*"):
+        if options.fresh or time.time() - old.stat().st_mtime > A_WEEK:
+            shutil.rmtree(old)
     if options.fresh or any(known_result(target) is None for target in chosen):
         run("cc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-o", str(BUILD / "count.so"), "count.c")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(functools.partial(result_of_any_run, fresh=options.fresh), chosen))
+        runs = {target: pool.submit(result_of_any_run, target, fresh=options.fresh) for target in sharing_last(chosen)}
+    results = [runs[target].result() for target in chosen]
     print(f"{'':41} {' '.join(f'{name:>9}' for name in COLUMNS)}")
     for result in results:
         print(table_line(result))
