@@ -39,16 +39,16 @@ def units_of(likelihood: Any, n_columns: int) -> list[Labels]:
     """The columns, alone where features are independent, and else those that belong together."""
     if hasattr(likelihood, "units"):
         return list(likelihood.units())
-    if not hasattr(likelihood, "feature"):
+    if not hasattr(getattr(likelihood, "kind", likelihood), "feature"):
         return [np.arange(n_columns)]
     return [np.array([d]) for d in range(n_columns)]
 
 
-def joined(families: list[Any]) -> Mixed:
-    """The product of likelihoods with their priors, each over columns of its own, one after the other."""
+def joined(likelihoods: list[Any], columns: list[Labels]) -> Mixed:
+    """The product of likelihoods, each over as many columns as those of its own, one after the other."""
     blocks: list[Block] = []
-    for family in families:
-        of_family = family.blocks if isinstance(family, Mixed) else [Block("", ("",), family)]
+    for likelihood, own in zip(likelihoods, columns, strict=True):
+        of_family = likelihood.blocks if isinstance(likelihood, Mixed) else [Block("", ("",) * len(own), likelihood)]
         for block in of_family:
             at = len(blocks)
             blocks.append(block._replace(key=at, names=tuple(f"{at}.{d}" for d in range(len(block.names)))))

@@ -87,7 +87,9 @@ class _Search:
         gains = self.units.gains(best.labels)
         if best.relevant.all() and gains.min() > _CLEAR:
             return best
-        best = max(best, self._climbed(self.units.alone()), key=_joint)
+        alone = self.units.alone()
+        if np.any(alone & ~best.relevant):
+            best = max(best, self._climbed(alone), key=_joint)
         nearly = best.relevant | (self.units.gains(best.labels) > 0.0)
         return max(best, self._climbed(nearly), key=_joint)
 

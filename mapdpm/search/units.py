@@ -17,7 +17,7 @@ from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.partition_priors import DirichletProcess
 from mapdpm.protocol import Labels, Matrix, Model, Vector, Weights
 from mapdpm.search.alone import have_clusters
-from mapdpm.search.observed import observed
+from mapdpm.search.observed import Observed, observed
 from mapdpm.search.widths import WidthsOfParts, family_to_fit
 from mapdpm.state import Mixture, empty, mixture_of
 
@@ -38,12 +38,12 @@ class Units:
         self.prior = whole.for_data(points)
         given = [restricted(likelihood, own) for own in columns]
         priors = [restricted(self.prior, own) for own in columns]
-        self._n_parts = [len(joined([each]).blocks) for each in priors]
+        self._n_parts = [len(joined([each], [own]).blocks) for each, own in zip(priors, columns, strict=True)]
         self._first_parts = np.cumsum([0, *self._n_parts])[:-1]
         self._table = as_table(restricted_points(points, np.concatenate(columns)))
-        self._seen = observed(joined(priors), self._table, weights, missing)
+        self._seen = observed(joined(priors, columns), self._table, weights, missing)
         self._backend = resolve("auto", self._seen.shifted)
-        self._widths = WidthsOfParts(joined(given), self._seen.likelihood)
+        self._widths = WidthsOfParts(joined(given, columns), self._seen.likelihood)
         one = np.zeros(self.n_points, dtype=np.int64)
         self._last, (self.together, self._place) = one, self._evidence(one)
         self._gains = np.zeros(len(columns))
@@ -91,11 +91,12 @@ class Units:
         likelihood = whole.of_blocks(tuple(itertools.compress(whole.blocks, parts)))
         at = np.concatenate([np.arange(s.start, s.stop) for s in itertools.compress(whole.slices(), parts)])
         seen = observed(likelihood, restricted_points(self._table, at), self.weights, self._missing)
-        return self._mixture(seen, np.zeros(self.n_points, dtype=np.int64))
+        one = self._clusters(np.zeros(self.n_points, dtype=np.int64), seen)
+        return mixture_of(one.likelihood, _PRIOR, one.anchor, one.counts, one.statistics)
 
     def moments(self, labels: Labels, n_columns: int) -> tuple[Matrix, Matrix]:
         """Means and variances of clusters in the columns of the units, where their families have some; else NaN."""
-        mixture = self._mixture(self._seen, labels)
+        mixture = self._clusters(labels, self._seen)
         found = mixture.likelihood.moments(mixture.state.rows[:-1])
         means, variances = np.full((2, len(mixture.counts), n_columns), np.nan)
         columns, steps = np.concatenate(self.columns), steps_of(self._seen.likelihood)
@@ -106,16 +107,15 @@ class Units:
     def _apart(self, columns: Labels) -> Mask:
         return np.array([not np.isin(own, columns).any() for own in self.columns])
 
-    def _mixture(self, seen: Any, labels: Labels) -> Mixture:
-        """Clusters of the points, as ``seen`` describes them."""
-        state = empty(seen.shifted, 0, int(labels.max()) + 1)._replace(labels=labels)
+    def _clusters(self, labels: Labels, seen: Observed) -> Mixture:
+        """Clusters of the points, as ``seen`` describes them: statistics, with constants for points of the fit."""
+        state = empty(seen.shifted, 0, int(labels.max()) + 2)._replace(labels=labels)
         self._backend.statistics(Model(seen.shifted, _PRIOR, seen.data, self.weights), state)
-        rows = state.rows[:, : seen.shifted.n_statistics()]
-        return mixture_of(seen.shifted, _PRIOR, seen.anchor, state.counts, rows)
+        return Mixture(seen.shifted, _PRIOR, seen.anchor, state)
 
     def _evidence(self, labels: Labels) -> tuple[Vector, Vector]:
         """sum_k L(c_k) of each unit, under the prior for which it is largest, or the one given; and its place."""
-        parts, place = self._widths.evidence(self._mixture(self._seen, labels), self._backend.name)
+        parts, place = self._widths.evidence(self._clusters(labels, self._seen), self._backend.name)
         return np.add.reduceat(parts, self._first_parts), place
 
 

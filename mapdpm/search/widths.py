@@ -55,6 +55,7 @@ class Widths:
         ranges = [self._range(name) for name in self._rule]
         low, high = np.array([[math.log(ends[side]) for ends in ranges] for side in (0, 1)])
         self._widths = evidence.Widths(empirical, tuple(self._rule), Box(low, high, _TOLERANCE, _GAIN_OF_CYCLE))
+        self._anchor, self._anchored = np.empty(0), self._widths
 
     def _range(self, name: str) -> tuple[float, float]:
         """The range of the multiple, which keeps every entry within what a parameter may be."""
@@ -82,8 +83,12 @@ class Widths:
 
         The gain is that on ``place``, from where the search begins. O(K D) for each place that is tried.
         """
-        anchored = self._widths._replace(likelihood=less_anchor(self._widths.likelihood, mixture.anchor))
-        return BACKENDS[backend].largest_evidence(mixture.likelihood, mixture.state, anchored, place)
+        if not np.array_equal(
+            self._anchor, mixture.anchor
+        ):  # a search asks often for the same points, and checks take their time
+            likelihood = less_anchor(self._widths.likelihood, mixture.anchor)
+            self._anchor, self._anchored = mixture.anchor, self._widths._replace(likelihood=likelihood)
+        return BACKENDS[backend].largest_evidence(mixture.likelihood, mixture.state, self._anchored, place)
 
 
 class WidthsOfParts:
