@@ -53,7 +53,7 @@ def _labels(model: MAPDPM, X: Any) -> Any:
     mixture = model._mixture_of_fit  # noqa: SLF001  (of one package)
     frame = Frame(mixture.likelihood, mixture.prior, mixture.anchor, model.backend_)
     labelling = labelling_of(frame, Sums(mixture.counts, mixture.statistics))
-    parts = Chunk(model._points(X), None, 0).parts()  # noqa: SLF001
+    parts = Chunk(model._clustered(model._points(X)), None, 0).parts()  # noqa: SLF001
     return np.concatenate([labelled(frame, part, labelling).labels for part in parts])
 
 

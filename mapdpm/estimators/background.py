@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,15 @@ import numpy as np
 from mapdpm.backends import resolve
 from mapdpm.data import point_set
 from mapdpm.estimators.chunks import in_chunks
+from mapdpm.estimators.packed import in_order
 from mapdpm.likelihoods._restricted import as_table, restricted_points
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
-from mapdpm.protocol import Labels, Model, Vector
+from mapdpm.protocol import Labels, Model, Vector, Weights
 from mapdpm.search.background import Relevance
+from mapdpm.search.leave_one_out import log_densities_left_out
 from mapdpm.state import ClusterState
+
+_MOST_NAMES = 12
 
 
 def log_densities_of_others(relevance: Relevance, n_points: float, points: Any, n_jobs: Any) -> Vector:
@@ -24,14 +29,44 @@ def log_densities_of_others(relevance: Relevance, n_points: float, points: Any, 
     """
     found: Vector = -np.log(n_points + 2.0) * _new_values(relevance, points).sum(axis=1)
     if relevance.background is not None:
-        table = as_table(restricted_points(points, relevance.others))
-        found += in_chunks(table, relevance.background, n_jobs, _of_chunk)
+        found += in_chunks(_others(relevance, points), relevance.background, n_jobs, _of_chunk)
     return found
+
+
+def left_out_of_others(relevance: Relevance, labels: Labels, points: Any, weights: Weights) -> float:
+    """The sum of log p(the others of x_i | those of the other points), in nats; a constant adds 0. O(N D).
+
+    ``labels``, ``points`` and ``weights`` are those of the fit.
+    """
+    if relevance.background is None:
+        return 0.0
+    one, backend = np.minimum(labels, 0), resolve("auto", relevance.background.likelihood)
+    table = _others(relevance, points)
+    return math.fsum(log_densities_left_out(relevance.background, backend, one, table, weights)[1])
 
 
 def have_new_values(relevance: Relevance, points: Any) -> Any:
     """Whether each point has a new value in a column that was constant."""
     return _new_values(relevance, points).any(axis=1)
+
+
+def refuse_unread_columns(model: Any, reason: str) -> None:
+    """ValueError with ``reason`` for a fitted model that reads some of its columns only."""
+    relevance = getattr(model, "_relevance", None)
+    if relevance is None or relevance.is_all:
+        return
+    read = in_order(model.likelihood_, np.isin(np.arange(len(relevance.relevant)), relevance.columns))
+    names = getattr(model, "feature_names_in_", np.arange(len(read)))
+    listed = ", ".join([*map(str, names[read][:_MOST_NAMES]), *["..."] * (int(read.sum()) > _MOST_NAMES)])
+    msg = (
+        f"{reason}, and this model reads {read.sum()} of {len(read)}: fit it on these columns ({listed}), "
+        "or with relevance='all'"
+    )
+    raise ValueError(msg)
+
+
+def _others(relevance: Relevance, points: Any) -> Any:
+    return as_table(restricted_points(points, relevance.others))
 
 
 def _of_chunk(model: Model, state: ClusterState, _: int) -> Vector:

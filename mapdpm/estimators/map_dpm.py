@@ -14,7 +14,7 @@ from mapdpm.backends import Backend
 from mapdpm.data import point_set
 from mapdpm.data.frames import Names
 from mapdpm.deprecated import argument
-from mapdpm.estimators.background import have_new_values, log_densities_of_others
+from mapdpm.estimators.background import have_new_values, left_out_of_others, log_densities_of_others
 from mapdpm.estimators.base import WeightedEstimator
 from mapdpm.estimators.chunks import in_chunks
 from mapdpm.estimators.packed import PackedMixture
@@ -26,8 +26,10 @@ from mapdpm.names import AUTO, RELEVANCE, STARTS
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Matrix, Model, Vector
 from mapdpm.search.fit import FitSettings, WarmStart
+from mapdpm.search.fitted_prior import relative
 from mapdpm.search.leave_one_out import pseudo_log_likelihood
 from mapdpm.search.settings import SearchParameters, check_init, check_search
+from mapdpm.search.widths import family_to_fit
 from mapdpm.state import ClusterState
 from mapdpm.validation import check_choice, check_count, check_weights
 
@@ -281,12 +283,19 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         """log p(z) + sum_i log p(x_i | the other points of its cluster), in nats: Raykov2014 (16), maths (145).
 
         A report beside ``log_joint_``: sweeps do not always raise it. ``X`` and ``sample_weight`` are those of the fit;
-        ValueError for others. A point is left out with all of its weight. O(N D).
+        ValueError for others. A point is left out with all of its weight. Columns that carry no clusters are those of
+        one cluster of all points. O(N D).
         """
         points = self._points(X)
         weights = check_weights(sample_weight, point_set(points).n_points, self.discount)
-        labels = getattr(self, "labels_", None)
-        return pseudo_log_likelihood(self._mixture_of_fit, self._backend, labels, points, weights)
+        mixture, labels = self._mixture_of_fit, getattr(self, "labels_", None)
+        if family_to_fit(self.likelihood) is not None:  # then the fit has counted weights so
+            prior, weights = relative(mixture.prior, weights)
+            mixture = mixture._replace(prior=prior)
+        found = pseudo_log_likelihood(mixture, self._backend, labels, self._clustered(points), weights)
+        if self._relevance is None or labels is None:
+            return found
+        return found + left_out_of_others(self._relevance, labels, points, weights)
 
     def merge_tree(self, criterion: str = "log-joint", *, prior: Any = None, X: Any = None) -> MergeTree:
         """How the clusters merge, two at a time: components that together make a class, by a tree.
@@ -315,7 +324,8 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         """
         self._check_fitted()
         log_shares = None if X is None else self._in_chunks(self._read_to_score(X), log_shares_of)
-        return tree_of_mixture(self._mixture, criterion, prior, log_shares, getattr(self, "labels_", None))
+        labels = getattr(self, "labels_", None)
+        return tree_of_mixture(self._mixture, criterion, prior, log_shares, labels, self._relevance)
 
     def save(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
         """Write the model to ``path``, wholly or not at all; ``mapdpm.load`` reads it. No pickle.

@@ -15,6 +15,7 @@ from mapdpm.merging.tree import MergeTree
 from mapdpm.names import CRITERIA
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Matrix, Model
+from mapdpm.search.background import Relevance
 from mapdpm.search.chunks import Frame, sums_of
 from mapdpm.search.observed import observed
 from mapdpm.state import ClusterState, Mixture, mixture_of
@@ -96,15 +97,23 @@ def _checked_labels(labels: Any, n_points: int) -> Labels:
 
 
 def tree_of_mixture(
-    mixture: Mixture, criterion: str, prior: Any, log_shares: Matrix | None, clusters: Labels | None
+    mixture: Mixture,
+    criterion: str,
+    prior: Any,
+    log_shares: Matrix | None,
+    clusters: Labels | None,
+    relevance: Relevance | None = None,
 ) -> MergeTree:
-    """The tree of the clusters of a model; ``clusters`` of its points, and ``log_shares`` at some points."""
+    """The tree of the clusters of a model; ``clusters`` of its points, and ``log_shares`` at some points.
+
+    ``relevance`` says which columns the mixture reads, where those are not all.
+    """
     check_choice("criterion", criterion, CRITERIA)
     if criterion == "log-joint":
         if log_shares is not None:
             msg = "X is for criterion='overlap'; the log joint reads statistics only"
             raise ValueError(msg)
-        return tree_by_joint(mixture, prior, clusters)
+        return tree_by_joint(mixture, prior, clusters, relevance)
     if prior is not None:
         msg = "prior is for criterion='log-joint'; overlap has none"
         raise ValueError(msg)

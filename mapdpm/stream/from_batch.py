@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from mapdpm.estimators.background import refuse_unread_columns
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.files import container
 from mapdpm.files.statistics import Moments
@@ -27,6 +28,7 @@ def stream_of(make: Callable[..., S], model: Any, max_clusters: int | None, sett
     if not isinstance(model, MAPDPM):
         msg = f"model must be a fitted MAPDPM, got an object of type {type(model).__name__}"
         raise ValueError(msg)
+    refuse_unread_columns(model, "streams learn all columns")
     saved, _ = container.unpack(_bytes_of(model))
     n_clusters, D = len(saved.counts), len(saved.anchor)
     slots = max(_FEWEST_SLOTS, 2 * n_clusters) if max_clusters is None else max_clusters

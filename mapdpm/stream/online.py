@@ -127,7 +127,8 @@ class OnlineMAPDPM(PointwiseLearner, ClusterSettings):
         alpha, likelihood, n_features and missing, which the model has. O(K D).
 
         NotFittedError where ``model`` is not fitted. ValueError where it is no MAPDPM, has a discount or a family that
-        streams do not know, or has more clusters than ``max_clusters``; ``merged`` merges clusters.
+        streams do not know, has more clusters than ``max_clusters`` (``merged`` merges clusters), or reads some of the
+        columns only: streams learn all, so fit it on those that it reads.
 
         Examples
         --------

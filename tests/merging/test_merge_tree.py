@@ -95,6 +95,22 @@ def test_another_prior_judges_by_itself(family):
     np.testing.assert_allclose(tree.losses, -np.diff(joints), rtol=0.0, atol=1e-9 * (1.0 + abs(joints[0])))
 
 
+def test_another_prior_of_a_model_that_leaves_columns_out():
+    X, z = blobs(3)
+    noisy = np.column_stack([np.random.default_rng(0).normal(size=len(X)), X, np.ones(len(X))])
+    model = MAPDPM(likelihood=NormalGamma.empirical(noisy), relevance="search", init=z).fit(noisy)
+    read = model.relevant_
+    assert read.tolist() == [False, *[True] * X.shape[1], False]
+    wide = NormalGamma([0.0] * len(read), 0.02, 2.0, [9.0, *[3.0] * X.shape[1], 9.0])
+    tree = model.merge_tree(prior=wide)
+    own = wide._replace(m0=wide.m0[read], b0=wide.b0[read])
+    expected = mapdpm.merge_tree(X, model.labels_, likelihood=own)
+    np.testing.assert_allclose(tree.losses, expected.losses, rtol=1e-9)
+    assert model.merge_tree("overlap", X=noisy).n_clusters == model.n_clusters_
+    with pytest.raises(ValueError, match="prior must be of the family of the model, NormalGamma, got NormalInverse"):
+        model.merge_tree(prior=NormalInverseWishart.empirical(noisy))
+
+
 def test_another_prior_is_of_the_family():
     X, _ = blobs(4)
     model = MAPDPM(likelihood=NormalGamma(0.0, 0.01, 2.0, 2.0)).fit(X)

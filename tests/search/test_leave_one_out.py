@@ -134,3 +134,27 @@ def test_float32_and_saved_models():
     assert model.pseudo_log_likelihood(X.astype(np.float32)) == pytest.approx(exact.pseudo_log_likelihood(X), rel=1e-6)
     restored = MAPDPM.from_bytes(exact.to_bytes())
     assert restored.pseudo_log_likelihood(X) == pytest.approx(exact.pseudo_log_likelihood(X), rel=1e-12)
+
+
+def test_columns_without_clusters_are_those_of_one_cluster():
+    rng = np.random.default_rng(2)
+    X = np.column_stack([blobs()[:, :1], rng.normal(size=60), np.full(60, 3.0), rng.normal(size=60)])
+    prior = NormalGamma([4.0, 0.0, 3.0, 0.0], 0.05, 1.5, 1.0)
+    model = MAPDPM(2.0, likelihood=prior, relevance="search").fit(X)
+    assert model.relevant_.tolist() == [True, False, False, False]
+    one = np.zeros(60, dtype=int)
+    others = students(X[:, [1, 3]], one, NormalGamma([0.0, 0.0], 0.05, 1.5, [1.0, 1.0]), 2.0)
+    others -= math.fsum(raw.log_partition(one, 2.0))
+    expected = students(X[:, :1], model.labels_, NormalGamma([4.0], 0.05, 1.5, [1.0]), 2.0) + others
+    assert model.pseudo_log_likelihood(X) == pytest.approx(expected, rel=1e-9)
+    with pytest.raises(ValueError, match="X and sample_weight must be those of the fit"):
+        model.pseudo_log_likelihood(X * [1.0, 1.1, 1.0, 1.0])
+
+
+def test_weights_under_a_fitted_prior_are_relative():
+    X, weights = blobs(), np.random.default_rng(1).choice([0.0, 300.0, 600.0], 60)
+    model = MAPDPM().fit(X, sample_weight=weights)
+    own = weights / weights[weights > 0.0].mean()
+    given = MAPDPM(likelihood=model.likelihood_, init=np.maximum(model.labels_, 0), moves=(), max_sweeps=0)
+    expected = given.fit(X, sample_weight=own).pseudo_log_likelihood(X, own)
+    assert model.pseudo_log_likelihood(X, weights) == pytest.approx(expected, rel=1e-9)

@@ -131,6 +131,12 @@ def test_refusals():
         OnlineMAPDPM.from_model(MAPDPM(likelihood=NormalInverseWishart).fit(X))
     with pytest.raises(ValueError, match="model must be a fitted MAPDPM, got an object of type DPMeans"):
         OnlineMAPDPM.from_model(DPMeans(lam=100.0).fit(X))
+    noisy = np.column_stack([X, np.ones(len(X))])
+    partial = MAPDPM(likelihood=NormalGamma.empirical(noisy), relevance="search").fit(noisy)
+    refused = r"streams learn all columns, and this model reads 2 of 3: fit it on these columns \(0, 1\), or with rel"
+    for refuses in (OnlineMAPDPM.from_model, as_stream):
+        with pytest.raises(ValueError, match=refused):
+            refuses(partial)
     with pytest.raises(ValueError, match="not fitted"):
         OnlineMAPDPM.from_model(MAPDPM())
     with pytest.raises(ValueError, match="not fitted"):
