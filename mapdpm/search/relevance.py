@@ -174,6 +174,7 @@ def fit_relevant(settings: FitSettings, points: Any, weights: Weights, warm: War
     columns = [each for each in units_of(settings.likelihood, len(constants)) if np.isnan(constants[each]).any()]
     if not columns:
         return fit_with_prior(settings, points, weights, warm)
+    constants[np.concatenate(columns)] = np.nan  # one that belongs to columns that vary is in their density
     search = _Search(settings, points, weights, columns)
     found = search.best()
     fitted = search.fitted(found, warm)

@@ -520,3 +520,10 @@ def test_forged_full_covariances_are_refused():
     data[-4:] = zlib.crc32(data[:-4]).to_bytes(4, "little")
     with pytest.raises(ValueError, match="field of flags is 1"):
         container.unpack(bytes(data))
+
+
+def test_a_constant_among_columns_that_belong_together(tmp_path):
+    X = np.column_stack([np.random.default_rng(0).normal(size=(40, 2)), np.ones(40)])
+    model = MAPDPM(likelihood=NormalInverseWishart).fit(X)
+    model.save(tmp_path / "model.mdpm")
+    assert mapdpm.load(tmp_path / "model.mdpm").score(X) == model.score(X)
