@@ -22,13 +22,13 @@ from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
 from mapdpm.merging.make import log_shares_of, tree_of_mixture
 from mapdpm.merging.tree import MergeTree, group_of, groups_of
-from mapdpm.names import AUTO, RELEVANCE, STARTS
+from mapdpm.names import AUTO, STARTS
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Matrix, Model, Vector
 from mapdpm.search.fit import FitSettings, WarmStart
 from mapdpm.search.fitted_prior import relative
 from mapdpm.search.leave_one_out import pseudo_log_likelihood
-from mapdpm.search.settings import SearchParameters, check_init, check_search
+from mapdpm.search.settings import ColumnParameters, SearchParameters, check_init, check_search
 from mapdpm.search.widths import family_to_fit
 from mapdpm.state import ClusterState
 from mapdpm.validation import check_choice, check_count, check_weights
@@ -42,11 +42,10 @@ class _Model:
     discount: float = 0.0
     max_clusters: int | None = None
     missing: str = "error"
-    relevance: str = RELEVANCE[0]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _Parameters(SearchParameters, _Model):  # the fields of the last base come first
+class _Parameters(ColumnParameters, SearchParameters, _Model):  # the fields of the last base come first
     _starts_known: ClassVar[tuple[str, ...]] = STARTS
 
 
@@ -271,8 +270,7 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         points = self._read_to_score(X)
         found: Vector = self._in_chunks(points, density)
         if self._relevance is not None:
-            n_points = float(self._mixture.state.rows[:-1, 0].sum())
-            found += log_densities_of_others(self._relevance, n_points, points, self.n_jobs)
+            found += log_densities_of_others(self._relevance, self._n_fitted, points, self.n_jobs)
         return found
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
@@ -358,12 +356,6 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         prior = partition_prior(self.alpha, self.discount)
         cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
         return FitSettings(self.likelihood, prior, cap, check_init(self, n_points), search, self.missing)
-
-    def _read_to_score(self, X: Any) -> Any:
-        """The points of ``X``, within the range of the likelihood."""
-        points = self._points(X)
-        self.likelihood_.for_data(points)
-        return points
 
     def _in_chunks(self, points: Any, found: Callable[[Backend, Model, ClusterState], NDArray[Any]]) -> NDArray[Any]:
         """``found`` of points, chunk by chunk, joined in order."""

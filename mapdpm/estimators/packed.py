@@ -59,6 +59,7 @@ class PackedMixture(FittedEstimator):
     _kind: ClassVar[int]
     _mixture: Mixture
     likelihood: Any
+    relevance: str
     likelihood_: Any
     backend_: str
     n_clusters_: int
@@ -121,15 +122,20 @@ class PackedMixture(FittedEstimator):
         self, settings: FitSettings, points: Any, weights: Weights = None, warm: WarmStart | None = None
     ) -> Fitted:
         """The fit of ``settings``, with its prior fitted first where ``likelihood`` asks for that."""
-        wanted = getattr(self, "relevance", RELEVANCE[1])
         is_open = _may_be_open(settings.likelihood)
-        if has_columns(points) and (wanted == RELEVANCE[2] or (is_open and wanted == RELEVANCE[0])):
+        if has_columns(points) and (self.relevance == RELEVANCE[2] or (is_open and self.relevance == RELEVANCE[0])):
             return fit_relevant(settings, points, weights, warm)
         search = fit_with_prior if is_open else fit
         return search(settings, points, weights, warm)
 
     def _read(self, X: Any) -> Any:
         return read_by(self.likelihood_, X, MISSING[1] if skips(self._mixture.likelihood) else None)
+
+    def _read_to_score(self, X: Any) -> Any:
+        """The points of ``X``, within the range of the likelihood."""
+        points = self._points(X)
+        self.likelihood_.for_data(points)
+        return points
 
     def _adopt(
         self, mixture: Mixture, likelihood: Likelihood, backend: str, relevance: Relevance | None = None
@@ -172,6 +178,11 @@ class PackedMixture(FittedEstimator):
             return mixture
         own = steps if self._relevance is None else steps[self._relevance.columns]
         return mixture._replace(likelihood=with_resolution(mixture.likelihood, own))
+
+    @property
+    def _n_fitted(self) -> int:
+        """The number of points of the fit."""
+        return int(self._mixture.counts.sum())
 
     @property
     def _backend(self) -> Backend:

@@ -20,6 +20,7 @@ from mapdpm.files.batch_models import (
 )
 from mapdpm.files.extras import checked_names, smallest_integers
 from mapdpm.files.families import n_columns
+from mapdpm.files.relevance import restored_relevance
 from mapdpm.partition_priors.hyperpriors import GammaPrior
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.state import Mixture
@@ -82,13 +83,15 @@ class SavedMixture(PackedMixture):
         """The model that ``to_bytes`` wrote; ValueError where the bytes are another file, or damaged."""
         mixture, extras = container.unpack(data, cls._kind)
         with reading_extras():
-            likelihood = checked_likelihood(extras, mixture)
+            relevance = restored_relevance(extras, mixture)
+            likelihood = checked_likelihood(extras, mixture, relevance)
             parameters = parameters_of(extras, type(likelihood)) | _restored_concentrations(extras)
             make: Any = cls  # of the classes that have these parameters
             model: Self = make(**parameters, **{name: extras[name] for name in cls._own_parameters})
             check_results(extras, mixture)
-            names = checked_names(extras, n_columns(mixture.likelihood, len(mixture.anchor)))
-            restored = Restored(model, likelihood, names)
+            n_features = len(mixture.anchor) if relevance is None else len(relevance.relevant)
+            names = checked_names(extras, n_columns(mixture.likelihood, n_features))
+            restored = Restored(model, likelihood, names, relevance)
             mixture, table, shares = model._read_table(mixture, extras)
             model._check_parameters()
         model._restore(mixture, restored, extras)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mapdpm.data import point_set
 from mapdpm.data.group_tree import read_tree
+from mapdpm.estimators.background import have_new_values, log_densities_of_others
 from mapdpm.estimators.chunks import in_chunks, log_densities, posteriors
 from mapdpm.estimators.grouped import GroupedEstimator, chosen_groups
 from mapdpm.files import container
@@ -23,9 +24,10 @@ from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.partition_priors.hierarchy import Hierarchy, hierarchy
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior, check_levels, level_priors
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, Vector
+from mapdpm.search.background import Relevance
 from mapdpm.search.fit import FitSettings, Structure
 from mapdpm.search.groups import GroupedProblem
-from mapdpm.search.settings import SearchParameters, check_init, check_search
+from mapdpm.search.settings import ColumnParameters, SearchParameters, check_init, check_search
 from mapdpm.state import ClusterState, Mixture
 from mapdpm.validation import check_count
 
@@ -42,7 +44,7 @@ class _Model:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _Parameters(SearchParameters, _Model):  # the fields of the last base come first
+class _Parameters(ColumnParameters, SearchParameters, _Model):  # the fields of the last base come first
     init: Any = None
     moves: tuple[str, ...] = HDP_MOVES
 
@@ -84,6 +86,10 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
     n_restarts : int
         Number of runs; the best one wins. The first starts from ``init``, the others after a few Gibbs sweeps from the
         best result so far.
+    relevance : {"auto", "all", "search"}
+        As for ``MAPDPM``: where the prior is fitted, clusters are those of the columns that carry some. These are first
+        found without the groups, and again for the clusters of the fit while J rises. If no column carries clusters
+        then, the groups are clustered by all columns.
     max_sweeps, time_limit, backend, n_jobs, random_state, verbose, callback
         As for ``MAPDPM``.
 
@@ -123,7 +129,7 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
         The likelihood with the prior that was used.
     backend_ : str
         The backend that was used.
-    n_features_in_, feature_names_in_
+    relevant_, relevance_, n_features_in_, feature_names_in_
         As for ``MAPDPM``.
 
     Notes
@@ -212,11 +218,19 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
             slots: Labels = np.argmax(scores if novelty else scores[:, :-1], axis=1)
             return np.where(slots == self.n_clusters_, -1, slots)
 
-        return self._of_scores(X, groups, best)
+        points = self._read_to_score(X)
+        found: Labels = self._of_scores(points, groups, best)
+        if novelty and self._relevance is not None:
+            found[have_new_values(self._relevance, points)] = -1
+        return found
 
     def predict_proba(self, X: Any, groups: Any = None) -> Matrix:
         """Posterior probability of each cluster for each point, shape (N, K + 1); the last column is a new cluster."""
-        return self._of_scores(X, groups, posteriors)
+        points = self._read_to_score(X)
+        found: Matrix = self._of_scores(points, groups, posteriors)
+        if self._relevance is not None:
+            found[have_new_values(self._relevance, points)] = np.eye(found.shape[1])[-1]
+        return found
 
     def transform(self, X: Any, groups: Any = None) -> Any:
         """``predict_proba``, in the container that ``set_output`` chose, for the next step of a pipeline."""
@@ -228,7 +242,11 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
         The log of sum_k w_jk p(x | cluster k), with the row of ``weights_`` of the point's group, or the shares for a
         group that was not in the fit (as ``predict``), and the prior predictive for the last column.
         """
-        return self._of_scores(X, groups, log_densities)
+        points = self._read_to_score(X)
+        found: Vector = self._of_scores(points, groups, log_densities)
+        if self._relevance is not None:
+            found += log_densities_of_others(self._relevance, self._n_fitted, points, self.n_jobs)
+        return found
 
     def score(self, X: Any, y: Any = None, groups: Any = None) -> float:
         """Mean log predictive density of the points of ``X``, in nats a point; ``y`` as in ``fit``."""
@@ -253,8 +271,10 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
         init, prior = check_init(self, n_points), partition_prior(self.gamma)
         return FitSettings(self.likelihood, prior, cap, init, check_search(self), structure=structure)
 
-    def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
-        super()._adopt(mixture, likelihood, backend)
+    def _adopt(
+        self, mixture: Mixture, likelihood: Likelihood, backend: str, relevance: Relevance | None = None
+    ) -> None:
+        super()._adopt(mixture, likelihood, backend, relevance)
         alphas, self.gamma_ = mixture.prior
         self.alpha_ = alphas[0] if len(alphas) == 1 else np.array(alphas)
 
@@ -268,10 +288,8 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
         expected = alpha * shares[tree.parents[tree.n_inner :]]
         self.weights_ = (counts + expected) / (self.group_sizes_[:, None] + alpha)
 
-    def _of_scores(self, X: Any, groups: Any, found: Callable[[Matrix], Any]) -> Any:
-        """``found`` of the scores log w_jk + log p(x | cluster k) of the points of ``X``, chunk by chunk."""
-        points = self._points(X)
-        self.likelihood_.for_data(points)
+    def _of_scores(self, points: Any, groups: Any, found: Callable[[Matrix], Any]) -> Any:
+        """``found`` of the scores log w_jk + log p(x | cluster k) of points, chunk by chunk."""
         node = self._tree.nodes_of(groups, point_set(points).n_points)
         with np.errstate(divide="ignore"):
             log_weights = np.log(np.vstack([self.shares_, self.section_shares_, self.weights_]))
@@ -284,4 +302,4 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
             scores += log_weights[node[first : first + n]]
             return found(scores)
 
-        return in_chunks(points, self._mixture, self.n_jobs, computed)
+        return in_chunks(self._clustered(points), self._mixture, self.n_jobs, computed)

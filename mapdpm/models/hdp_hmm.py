@@ -19,9 +19,10 @@ from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
 from mapdpm.partition_priors.transitions import Transitions, transitions
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
+from mapdpm.search.background import Relevance
 from mapdpm.search.fit import FitSettings, Structure
 from mapdpm.search.sequences import SequenceProblem
-from mapdpm.search.settings import SearchParameters, check_init, check_search
+from mapdpm.search.settings import ColumnParameters, SearchParameters, check_init, check_search
 from mapdpm.state import Mixture
 from mapdpm.validation import check_count
 
@@ -39,7 +40,7 @@ class _Model:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _Parameters(SearchParameters, _Model):  # the fields of the last base come first
+class _Parameters(ColumnParameters, SearchParameters, _Model):  # the fields of the last base come first
     init: Any = None
     moves: tuple[str, ...] = HMM_MOVES
 
@@ -81,8 +82,8 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
     n_restarts : int
         Number of runs; the best one wins. The first starts from ``init``, the others from a path that is drawn given
         the best result so far.
-    max_sweeps, time_limit, backend, n_jobs, random_state, verbose, callback
-        As for ``HDPMixture``.
+    relevance, max_sweeps, time_limit, backend, n_jobs, random_state, verbose, callback
+        As for ``HDPMixture``, with the order in place of groups.
 
     Attributes
     ----------
@@ -107,7 +108,7 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
         J in nats, all constants included.
     history_ : ndarray
         J of the winning run after the start, each sweep and each move that gained. It never falls.
-    n_sweeps_, converged_, likelihood_, backend_, n_features_in_, feature_names_in_
+    n_sweeps_, converged_, likelihood_, backend_, relevant_, relevance_, n_features_in_, feature_names_in_
         As for ``HDPMixture``.
     alpha_, gamma_, kappa_ : float
         The concentrations and the additional weight that were used.
@@ -116,7 +117,8 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
     -----
     O(N K D) a sweep, and O(N K (K + D)) a path. Memory: the points, and N x K numbers. ``predict`` and the methods
     below know one new state beside those of the fit: its points have the density of the prior predictive, and it leads
-    on by the common shares.
+    on by the common shares. A new value in a column that was constant is that of a new state. Columns that carry no
+    states have no part in paths and probabilities, and their densities are in ``score``.
 
     Examples
     --------
@@ -190,7 +192,7 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
 
     def filter_proba(self, X: Any, sequences: Any = None) -> Matrix:
         """p(state | the points of the sequence so far), (N, K + 1): what is known at the time of each point."""
-        return self._hidden_markov_model().filtered(self._points(X), sequences)[0]
+        return self._hidden_markov_model().filtered(self._points(X), sequences)
 
     def filter_one(self, x: Any, belief: Any = None) -> Vector:
         """p(state | points so far), (K + 1,), after one point ``x``, (n_features,); O(K (K + D)). Changes nothing.
@@ -209,7 +211,7 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
         By the forward algorithm under the posterior means, with one new state.
         """
         chosen = chosen_groups(y, sequences)
-        return float(self._hidden_markov_model().filtered(self._points(X), chosen)[1].sum())
+        return self._hidden_markov_model().log_density(self._points(X), chosen)
 
     def sample_path(self, n_points: int, random_state: Any = None) -> Path:
         """A sequence of ``n_points`` under the model: ``states`` (n_points,), and ``points`` (n_points, n_features).
@@ -246,8 +248,10 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
         init, prior = check_init(self, n_points), partition_prior(self.gamma)
         return FitSettings(self.likelihood, prior, most, init, check_search(self), structure=structure)
 
-    def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
-        super()._adopt(mixture, likelihood, backend)
+    def _adopt(
+        self, mixture: Mixture, likelihood: Likelihood, backend: str, relevance: Relevance | None = None
+    ) -> None:
+        super()._adopt(mixture, likelihood, backend, relevance)
         self.n_states_ = self.n_clusters_
         self.alpha_, self.gamma_, self.kappa_ = mixture.prior
 
@@ -261,7 +265,8 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
 
     def _hidden_markov_model(self) -> HiddenMarkovModel:
         self._check_fitted()
-        return HiddenMarkovModel(self._mixture, self.start_, self._steps, self.backend_, self.n_jobs)
+        relevance = None if self._relevance is None or self._relevance.is_all else self._relevance
+        return HiddenMarkovModel(self._mixture, self.start_, self._steps, self.backend_, self.n_jobs, relevance)
 
     def _names_out(self, prefix: str) -> list[str]:
         return [*(f"{prefix}{k}" for k in range(self.n_states_)), f"{prefix}_new"]

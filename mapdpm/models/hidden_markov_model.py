@@ -9,10 +9,13 @@ import numpy as np
 from mapdpm.backends import resolve
 from mapdpm.data import point_set
 from mapdpm.data.sequences import read_sequences
+from mapdpm.estimators.background import have_new_values, log_densities_of_others
 from mapdpm.estimators.chunks import in_chunks
+from mapdpm.likelihoods._restricted import restricted_points
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.protocol import Labels, Matrix, Model, Vector
-from mapdpm.rng import drawn_by_weight, seeded
+from mapdpm.rng import Rng, drawn_by_weight, seeded
+from mapdpm.search.background import Relevance
 from mapdpm.state import ClusterState, Mixture
 
 _SUM = 1e-6
@@ -35,37 +38,60 @@ class HiddenMarkovModel(NamedTuple):
     """(K + 1, K + 1): the transitions; the last row is that of the new state."""
     backend: str
     n_jobs: int | None
+    relevance: Relevance | None = None
+    """Of the columns of points; None where the mixture reads all."""
 
-    def scores(self, points: Any) -> Matrix:
-        """(N, K + 1): the log density of each point in each state, the last the prior predictive."""
+    def scores(self, points: Any, novelty: bool = False) -> Matrix:
+        """(N, K + 1): the log density of each point in each state, the last the prior predictive.
+
+        Columns that carry no states are left out; with ``novelty``, a new value in one that was constant is that of a
+        new state.
+        """
         backend = resolve(self.backend, self.mixture.likelihood)
+        new = None if self.relevance is None or not novelty else have_new_values(self.relevance, points)
+        if self.relevance is not None:
+            points = restricted_points(points, self.relevance.columns)
 
         def computed(model: Model, state: ClusterState, first: int) -> Matrix:  # noqa: ARG001  (points know no place)
             scores = np.empty((point_set(model.data).n_points, state.capacity))
             backend.score(model._replace(prior=NO_PRIOR), state, scores)
             return scores
 
-        return in_chunks(points, self.mixture, self.n_jobs, computed)
+        found: Matrix = in_chunks(points, self.mixture, self.n_jobs, computed)
+        if new is not None:
+            found[new, :-1] = -np.inf
+        return found
 
     def path(self, points: Any, sequences: Any, novelty: bool) -> Labels:
         """The most probable path of each sequence; without ``novelty`` among the states that are known."""
         begins = read_sequences(sequences, point_set(points).n_points).begins
         known = slice(None) if novelty else slice(len(self.start) - 1)
-        scores = np.ascontiguousarray(self.scores(points)[:, known])
+        scores = np.ascontiguousarray(self.scores(points, novelty)[:, known])
         came_from, path = np.empty(scores.shape, dtype=np.int64), np.empty(len(scores), dtype=np.int64)
         steps = np.ascontiguousarray(self.steps[known, known])
         self._backend().viterbi(self.start[known], steps, scores, begins, came_from, path)
         return path
 
-    def filtered(self, points: Any, sequences: Any) -> tuple[Matrix, Vector]:
+    def filtered(self, points: Any, sequences: Any) -> Matrix:
+        """The probabilities of states given the points so far."""
+        return self._forward(self.scores(points, novelty=True), sequences)[0]
+
+    def log_density(self, points: Any, sequences: Any) -> float:
+        """The log density of all sequences."""
+        found = float(self._forward(self.scores(points), sequences)[1].sum())
+        if self.relevance is not None:
+            n_points = int(self.mixture.counts.sum())
+            found += float(log_densities_of_others(self.relevance, n_points, points, self.n_jobs).sum())
+        return found
+
+    def _forward(self, scores: Matrix, sequences: Any) -> tuple[Matrix, Vector]:
         """The probabilities of states given the points so far, and the log density of each sequence."""
-        begins, scores = read_sequences(sequences, point_set(points).n_points).begins, self.scores(points)
-        filtered = np.empty_like(scores)
+        begins, filtered = read_sequences(sequences, len(scores)).begins, np.empty_like(scores)
         return filtered, self._backend().forward(self.start, self.steps, scores, begins, filtered)
 
     def smoothed(self, points: Any, sequences: Any) -> Matrix:
         """The probabilities of states given all points of the sequence."""
-        found, _ = self.filtered(points, sequences)
+        found = self.filtered(points, sequences)
         self._backend().backward(self.steps, read_sequences(sequences, len(found)).begins, found)
         return found
 
@@ -73,31 +99,44 @@ class HiddenMarkovModel(NamedTuple):
         """The probabilities of states after one more point, given those before it."""
         start = self.start if belief is None else _checked_belief(belief, len(self.start)) @ self.steps
         filtered = np.empty((1, len(self.start)))
-        self._backend().forward(start, self.steps, self.scores(points), np.array([0, 1]), filtered)
+        self._backend().forward(start, self.steps, self.scores(points, novelty=True), np.array([0, 1]), filtered)
         return filtered[0]
 
     def drawn(self, n_points: int, random_state: Any) -> Path:
         """A sequence that is drawn from the model."""
-        likelihood, _, anchor, state = self.mixture
-        if not hasattr(likelihood, "draw_points"):
-            msg = f"{type(likelihood).__name__} has no draw_points, so no path can be drawn"
-            raise ValueError(msg)
         rng, steps, states = seeded(random_state), self.steps, np.empty(n_points, dtype=np.int64)
         shares = self.start
         for t in range(n_points):
             states[t] = drawn_by_weight(shares, rng.uniform())
             shares = steps[states[t]]
-        points: Any = None
-        for k in np.unique(states).tolist():
-            parameters = np.empty(likelihood.n_parameters())
-            likelihood.draw(state.rows[k], parameters, rng)
-            drawn = likelihood.draw_points(parameters, np.count_nonzero(states == k), rng.generator)
-            points = np.empty((n_points, *drawn.shape[1:]), dtype=drawn.dtype) if points is None else points
-            points[states == k] = drawn
-        return Path(states, points + anchor if np.any(anchor) else points)
+        points = _drawn_points(self.mixture, states, rng)
+        relevance = self.relevance
+        if relevance is None:
+            return Path(states, points)
+        whole = np.tile(relevance.constants, (n_points, 1))
+        whole[:, relevance.columns] = points
+        if relevance.background is not None:
+            whole[:, relevance.others] = _drawn_points(relevance.background, np.zeros_like(states), rng)
+        return Path(states, whole)
 
     def _backend(self) -> Any:
         return resolve(self.backend, self.mixture.likelihood)
+
+
+def _drawn_points(mixture: Mixture, labels: Labels, rng: Rng) -> Any:
+    """A point of each of these clusters, whose parameters are drawn once."""
+    likelihood, _, anchor, state = mixture
+    if not hasattr(likelihood, "draw_points"):
+        msg = f"{type(likelihood).__name__} has no draw_points, so no path can be drawn"
+        raise ValueError(msg)
+    points: Any = None
+    for k in np.unique(labels).tolist():
+        parameters = np.empty(likelihood.n_parameters())
+        likelihood.draw(state.rows[k], parameters, rng)
+        drawn = likelihood.draw_points(parameters, np.count_nonzero(labels == k), rng.generator)
+        points = np.empty((len(labels), *drawn.shape[1:]), dtype=drawn.dtype) if points is None else points
+        points[labels == k] = drawn
+    return points + anchor if np.any(anchor) else points
 
 
 def _checked_belief(belief: Any, n: int) -> Vector:

@@ -28,6 +28,7 @@ from mapdpm.search.fitted_prior import (
     relative,
     sampled,
 )
+from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.observed import present_points, taking_part
 from mapdpm.search.settings import Deadline
 from mapdpm.search.units import Mask, Units, best_set
@@ -125,7 +126,7 @@ class _Search:
             family = family_to_fit(settings.likelihood)
             prior = prior_of_sample(family, points, self.weights, settings, sample, self.deadline)
             return _Found(relevant, self.units.log_joint(prior.log_joint, relevant), prior.labels, prior)
-        fitted = fit(settings._replace(structure=None), points, self.weights)
+        fitted = fit(_without_structure(settings), points, self.weights)
         return _Found(relevant, self.units.log_joint(fitted.history[-1], relevant), present_labels(fitted), None)
 
     def _of(self, relevant: Mask) -> tuple[FitSettings, Labels]:
@@ -155,6 +156,15 @@ class _Search:
         )
 
 
+def _without_structure(settings: FitSettings) -> FitSettings:
+    """The settings of a fit to points without their groups or their order, by moves that need none."""
+    if settings.structure is None:
+        return settings
+    search = settings.search._replace(moves=(Merge, Split), n_restarts=1, verbose=0, callback=None)
+    init = "sequential" if isinstance(settings.init, str) else settings.init
+    return settings._replace(init=init, search=search, structure=None)
+
+
 def _joint(found: _Found) -> float:
     return found.log_joint
 
@@ -177,6 +187,8 @@ def fit_relevant(settings: FitSettings, points: Any, weights: Weights, warm: War
     constants[np.concatenate(columns)] = np.nan  # one that belongs to columns that vary is in their density
     search = _Search(settings, points, weights, columns)
     found = search.best()
+    if settings.structure is not None and not found.relevant.any():  # groups or an order may show more
+        found = search._at(np.ones(len(columns), dtype=bool))
     fitted = search.fitted(found, warm)
     every = search.of_all()
     for _ in range(0 if search.sample.is_all and settings.structure is None else _ROUNDS):

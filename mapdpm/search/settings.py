@@ -15,7 +15,7 @@ from mapdpm.protocol import Labels
 from mapdpm.rng import seeded
 from mapdpm.search.ascent import FitProgress, MakeMove, Plan, Report, unheard
 from mapdpm.search.moves.catalogue import MOVES
-from mapdpm.validation import check_callable, check_count, check_number, check_start, refuse_value
+from mapdpm.validation import check_callable, check_choice, check_count, check_number, check_start, refuse_value
 
 UNNAMED = ""
 """The start of a problem whose starts have no names."""
@@ -47,6 +47,14 @@ class SearchParameters:
     """The names that ``moves`` may have."""
     _starts_known: ClassVar[tuple[str, ...]] = ()
     """The names that ``init`` may have."""
+
+
+@dataclass(eq=False, repr=False)
+class ColumnParameters:
+    """The parameter of estimators that find the columns that carry clusters; ``MAPDPM`` says what it means."""
+
+    _: KW_ONLY
+    relevance: str = names.RELEVANCE[0]
 
 
 class SearchSettings(NamedTuple):
@@ -85,6 +93,7 @@ def check_search(model: SearchParameters) -> SearchSettings:
     if not isinstance(model.verbose, (bool, np.bool_)):
         check_count("verbose", model.verbose, 0)
     backends.check_name(model.backend)
+    check_choice("relevance", getattr(model, "relevance", names.RELEVANCE[0]), names.RELEVANCE)
     verbose, seed = int(model.verbose), model.random_state
     settings = SearchSettings(
         moves, n_restarts, max_sweeps, limit, model.backend, n_jobs, seed, verbose, model.callback
