@@ -29,7 +29,7 @@ from mapdpm.search.fitted_prior import (
     sampled,
 )
 from mapdpm.search.moves.merge_split import Merge, Split
-from mapdpm.search.observed import present_points, taking_part
+from mapdpm.search.observed import fitting, present_points, taking_part
 from mapdpm.search.settings import Deadline
 from mapdpm.search.units import Mask, Units, best_set
 from mapdpm.search.widths import family_to_fit
@@ -178,8 +178,10 @@ def present_labels(fitted: Fitted) -> Labels:
 
 def fit_relevant(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | None = None) -> Fitted:
     """``fit_with_prior``, of the columns that carry clusters; ``Fitted.relevance`` says which those are."""
-    settings = settings._replace(likelihood=family_to_fit(settings.likelihood) or settings.likelihood)
-    taken, _ = taking_part(points, weights, present_points(weights))
+    taken, positive = taking_part(points, weights, present_points(weights))
+    family = family_to_fit(settings.likelihood)
+    likelihood = fitting(settings.likelihood, taken, positive, settings.missing) if family is None else family
+    settings = settings._replace(likelihood=likelihood)
     constants = constants_of(taken)
     columns = [each for each in units_of(settings.likelihood, len(constants)) if np.isnan(constants[each]).any()]
     if not columns:

@@ -125,3 +125,9 @@ def test_a_damaged_file_is_refused():
     model._relevance = model._relevance._replace(columns=np.array([2, 3]))
     with pytest.raises(ModelFileError, match="columns"):
         HDPMixture.from_bytes(model.to_bytes())
+
+
+@pytest.mark.parametrize("likelihood", [None, NormalGamma(0.0, 0.01, 1.0, 1.0)])
+def test_a_prior_of_one_number_for_all_columns(likelihood):
+    X, _, _ = machine()
+    assert MAPDPM(likelihood=likelihood, relevance="search").fit(X).relevant_.tolist() == [d == 2 for d in range(8)]
