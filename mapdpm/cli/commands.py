@@ -279,6 +279,7 @@ def _summary(model: Any, table: Table, seconds: float, kind: str, merged: list[i
     facts = {
         "rows": rows,
         "columns": columns if table.columns is None else list(table.columns),
+        **_relevant(model, table),
         **({} if table.groups is None else {"groups": len(model.group_names_)}),
         "clusters": model.n_clusters_,
         "sizes": model.cluster_sizes_.tolist(),
@@ -294,6 +295,7 @@ def _summary(model: Any, table: Table, seconds: float, kind: str, merged: list[i
         return json.dumps(facts)
     shown = facts | {
         "columns": str(columns) if table.columns is None else f"{columns} ({_shortened(table.columns)})",
+        **({"relevant": _relevant_line(facts["relevant"], columns)} if "relevant" in facts else {}),
         "prior": _prior_line(prior),
         "log_joint": f"{model.log_joint_:.6f} nats",
         "converged": "yes" if model.converged_ else "no",
@@ -301,6 +303,17 @@ def _summary(model: Any, table: Table, seconds: float, kind: str, merged: list[i
     }
     texts = {name: " ".join(map(str, each)) if isinstance(each, list) else each for name, each in shown.items()}
     return "\n".join(f"{name.replace('_', ' '):<10} {text}" for name, text in texts.items())
+
+
+def _relevant(model: Any, table: Table) -> dict[str, Any]:
+    """The columns that carry clusters, by name or by position from 1; nothing where all do."""
+    columns = np.arange(1, len(model.relevant_) + 1) if table.columns is None else np.array(table.columns, dtype=object)
+    return {} if model.relevant_.all() else {"relevant": columns[model.relevant_].tolist()}
+
+
+def _relevant_line(relevant: list[Any], n_columns: int) -> str:
+    names = f" ({_shortened([str(each) for each in relevant])})" if relevant else ""
+    return f"{len(relevant)} of {n_columns}{names}"
 
 
 def _prior_line(prior: dict[str, Any]) -> str:

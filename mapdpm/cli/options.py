@@ -14,7 +14,7 @@ from mapdpm.cli.kinds import KINDS
 from mapdpm.cli.stderr import report
 from mapdpm.deprecated import said
 from mapdpm.likelihoods import FAMILIES, STREAM_FAMILIES
-from mapdpm.names import AUTO, BACKENDS, CRITERIA, DTYPES, HDP_MOVES, METHODS, MISSING, MOVES, STARTS
+from mapdpm.names import AUTO, BACKENDS, CRITERIA, DTYPES, HDP_MOVES, METHODS, MISSING, MOVES, RELEVANCE, STARTS
 from mapdpm.stream import kinds
 from mapdpm.stream.settings import ClusterSettings, Setting, StateSettings, on_command_line
 
@@ -135,6 +135,8 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     text = "with --groups: concentration of the common shares, > 0 (1.0)"
     model.add_argument("--gamma", type=values.positive, metavar="G", help=text)
     _prior_options(model)
+    text = "find the columns that carry clusters, and leave out the others: where the prior is fitted, never, or always"
+    model.add_argument("--relevance", choices=RELEVANCE, default=RELEVANCE[0], help=f"{text} (%(default)s)")
     model.add_argument("--max-clusters", type=values.count, metavar="K", help="largest number of clusters (none)")
     search = fit.add_argument_group("search")
     search.add_argument("--init", choices=STARTS, help="start of the search (sequential)")

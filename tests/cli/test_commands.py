@@ -85,6 +85,21 @@ def test_fit_prints_what_python_finds(folder, points, capsys):
     assert float(printed["seconds"]) >= 0
 
 
+def test_fit_prints_which_columns_carry_clusters(folder, points, capsys):
+    noise = np.random.default_rng(1).normal(size=(len(points), 3))
+    rows = np.column_stack([noise, points[:, 0]])
+    Path("noisy.csv").write_text("\n".join(["a,b,c,height", *(",".join(map(repr, row)) for row in rows.tolist())]))
+    assert cli.main(["fit", "noisy.csv", "--out", "noisy.mdpm"]) == 0
+    assert "relevant   1 of 4 (height)" in lines_of(capsys)
+    assert cli.main(["score", "noisy.mdpm", "noisy.csv", "--mean"]) == 0
+    assert float(capsys.readouterr().out) == mapdpm.MAPDPM().fit(rows).score(rows)
+    for relevance, prior, expected in (("all", [], None), ("search", ["--empirical-prior"], ["height"])):
+        assert cli.main(["fit", "noisy.csv", "--format", "jsonl", "--relevance", relevance, *prior]) == 0
+        assert json.loads(capsys.readouterr().out).get("relevant") == expected
+    refused = "this model reads 1 of 4: fit it on these columns (height), or with relevance='all'"
+    assert_refused(capsys, ["export", "noisy.mdpm", "--c", "firmware"], 2, refused)
+
+
 def test_fit_predict_score_equal_the_python_api(folder, points, capsys):
     assert cli.main(["fit", "data.csv", "--out", "new.mdpm", "--labels", "labels.csv"]) == 0
     lines_of(capsys)
