@@ -50,6 +50,11 @@ def have_new_values(relevance: Relevance, points: Any) -> Any:
     return _new_values(relevance, points).any(axis=1)
 
 
+def are_constant(model: Any) -> Any:
+    """Which columns of the user's table had one value only, of a model whose columns were searched."""
+    return in_order(model.likelihood_, ~np.isnan(model._relevance.constants))  # noqa: SLF001  (of one package)
+
+
 def refuse_unread_columns(model: Any, reason: str) -> None:
     """ValueError with ``reason`` for a fitted model that reads some of its columns only."""
     relevance = getattr(model, "_relevance", None)

@@ -12,6 +12,7 @@ from mapdpm.plots.canvas import Axes, MissingMatplotlibError, check_matplotlib, 
 from mapdpm.plots.columns import columns
 from mapdpm.plots.densities import density
 from mapdpm.plots.planes import Columns, plane_of, read_points, whole
+from mapdpm.plots.relevances import relevance
 from mapdpm.plots.scores import selection
 from mapdpm.plots.series import segments
 from mapdpm.plots.shares import groups
@@ -33,6 +34,7 @@ __all__ = [
     "groups",
     "history",
     "image",
+    "relevance",
     "segments",
     "selection",
     "similarity",

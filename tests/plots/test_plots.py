@@ -560,6 +560,31 @@ def test_groups_are_drawn_by_their_shares(points):
     plots.history(model)
 
 
+def test_relevance_is_drawn_column_by_column():
+    """Each bar is as long as the gain: relevant ones in colour, others grey; a constant is marked, and comes last."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 4)) + np.repeat([0.0, 9.0], 45)[:, None] * [0.0, 1.0, 0.0, 0.0]
+    X[:, 2] = 5.0
+    model = mapdpm.MAPDPM().fit(pandas.DataFrame(X, columns=["a", "price ($) of two ($)", "c", "d"]))
+    ax = plots.relevance(model)
+    order = [1, *sorted([0, 3], key=lambda d: -model.relevance_[d])]
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], model.relevance_[order])
+    assert [to_rgba(bar.get_facecolor()) for bar in ax.patches] == [colour(0, 1), colour(-1, 1), colour(-1, 1)]
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == [model.feature_names_in_[d] for d in [*order, 2]]
+    assert [text.xy for text in ax.texts if text.get_text() == "one value"] == [(0.0, 3)]
+    assert ax.get_title(loc="left") == "1 of 4 columns carry clusters"
+    ax.figure.savefig(io.BytesIO())
+    assert "3 more" in plots.relevance(model, most=1).get_ylabel()
+    with pytest.raises(ValueError, match="fit it with relevance='search'"):
+        plots.relevance(mapdpm.MAPDPM(relevance="all").fit(X))
+    with pytest.raises(ValueError, match="must be a MAPDPM, an HDPMixture or an HDPHMM, got an object of type DPMeans"):
+        plots.relevance(mapdpm.DPMeans().fit(X))
+    with pytest.raises(ValueError, match="not fitted"):
+        plots.relevance(mapdpm.HDPHMM())
+
+
 def test_segments_are_the_states_over_time():
     """A colour fills the intervals of its state, a line follows each feature, a dashed line begins each sequence."""
     X = np.concatenate([np.zeros((10, 2)), np.full((5, 2), 9.0), np.zeros((7, 2))]) + np.arange(22)[:, None] % 2 * 0.1
