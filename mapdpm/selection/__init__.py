@@ -17,7 +17,7 @@ from mapdpm.search.widths import family_to_fit
 from mapdpm.selection.alternation import empirical_priors, modes_of_alpha
 from mapdpm.selection.folds import Fold, folds_of
 from mapdpm.selection.grid import changed_likelihood, default_alphas, settings_of, split_setting
-from mapdpm.selection.job import Job, Step, StepReporter, with_feature_names
+from mapdpm.selection.job import Job, Step, StepReporter
 from mapdpm.selection.result import Selection, simplest
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.threads import Threads
@@ -78,6 +78,8 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     likelihood : "auto", Likelihood, a family, or None
         As in ``MAPDPM``. A prior that is fitted, or the empirical one of None, is computed anew in each fold; with
         ``warm_start`` once for all alphas. A setting that names parameters of the likelihood changes the empirical one.
+        Where ``relevance`` asks for it, one fit finds the columns that carry clusters, and all settings are compared
+        on these; the densities of the others are equal. Then ``model`` is a fit of the setting to all of ``X``.
     folds : int, splitter of scikit-learn, or iterable of (train, test)
         The folds of "cv". For "prequential", the number of blocks of time, each with its own score.
     groups : array-like of shape (n_points,), optional
@@ -132,7 +134,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
         check_prior("prior", prior)
     likelihood = of_columns(likelihood, X)
     points = read_by(family_to_fit(likelihood) or likelihood, X, parameters.get("missing", MISSING[0]))
-    names = _STREAM_PARAMETERS if method == "prequential" else _BATCH_PARAMETERS
+    names = _STREAM_PARAMETERS if method == METHODS[-1] else _BATCH_PARAMETERS
     alternating = method in _ALTERNATING
     grid = settings_of(default_alphas(method) if alphas is None else alphas, names, 1 if alternating else 2)
     if isinstance(random_state, (np.random.Generator, np.random.RandomState)):
@@ -140,14 +142,15 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
         random_state = int(seeded(random_state).generator.integers(2**63))
     common = {"likelihood": likelihood, **parameters}
     job = Job(points, grid, common, random_state, StepReporter(callback, len(grid)))
+    if method == METHODS[-1]:
+        return _prequential(_with_warmup(job), check_count("folds", folds))
+    job = job.of_relevant_columns()
     if method == "cv":
         dealt = folds_of(point_set(points).n_points, folds, groups=groups, blocked=blocked, random_state=random_state)
         return _cross_validated(job, X, dealt, warm_start, one_standard_error, n_jobs)
     if method == "nll":
-        return _by_joint(job.with_prior(points) if warm_start else job, X, warm_start)
-    if alternating:
-        return _ALTERNATING[method](job, X, InverseGammaPrior() if prior is None else prior)
-    return _prequential(_with_warmup(job), check_count("folds", folds))
+        return _by_joint(job.with_prior(job.points) if warm_start else job, X, warm_start)
+    return _ALTERNATING[method](job, X, InverseGammaPrior() if prior is None else prior)
 
 
 def _cross_validated(
@@ -171,8 +174,8 @@ def _cross_validated(
         threads.each(run, range(len(folds)))
     rule = one_standard_error and len(folds) > 1
     chosen = simplest(scores, n_clusters) if rule else int(np.argmax(scores.mean(axis=1)))
-    model = job.model(job.grid[chosen], job.points).fit(X)
-    return Selection("cv", job.grid, scores, n_clusters, chosen, model)
+    model = job.final(job.settings[chosen], X)
+    return Selection("cv", job.settings, scores, n_clusters, chosen, model)
 
 
 def _by_joint(job: Job, X: Any, warm_start: bool) -> Selection:
@@ -183,7 +186,8 @@ def _by_joint(job: Job, X: Any, warm_start: bool) -> Selection:
         job.report(job.grid[number], 0, scores[number, 0], model.n_clusters_)
         if best is None or model.log_joint_ > best.log_joint_:
             best = model
-    return Selection("nll", job.grid, scores, n_clusters, int(np.argmax(scores)), with_feature_names(best, X))
+    chosen = int(np.argmax(scores))
+    return Selection("nll", job.settings, scores, n_clusters, chosen, job.final(job.settings[chosen], X, best))
 
 
 def _with_warmup(job: Job) -> Job:

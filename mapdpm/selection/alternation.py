@@ -19,7 +19,7 @@ from mapdpm.search.observed import Observed, observed
 from mapdpm.search.widths import family_to_fit
 from mapdpm.selection import empirical_bayes
 from mapdpm.selection.grid import Setting, split_setting
-from mapdpm.selection.job import Job, with_feature_names
+from mapdpm.selection.job import Job
 from mapdpm.selection.path import fit_path
 from mapdpm.selection.result import Selection
 
@@ -93,9 +93,8 @@ def _best(method: str, job: Job, X: Any, prior: Any, runs: list[tuple[Setting, U
     if method == "empirical-bayes":
         empirical_bayes.warn_of_edges(split_setting(runs[ended[chosen]][0])[1], split_setting(settings[chosen])[1])
     n_clusters = np.array([[float(model.n_clusters_)] for model in models])
-    return Selection(
-        method, list(settings), np.array(scores)[:, None], n_clusters, chosen, with_feature_names(models[chosen], X)
-    )
+    model = job.final(settings[chosen], X, models[chosen])
+    return Selection(method, list(settings), np.array(scores)[:, None], n_clusters, chosen, model)
 
 
 def _alternated(job: Job, setting: Setting, update: Update, same: float) -> tuple[Setting, MAPDPM]:

@@ -10,6 +10,7 @@ import numpy as np
 from mapdpm.likelihoods import FAMILIES, NormalGamma
 from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.partition_priors import partition_prior
+from mapdpm.protocol import Labels
 from mapdpm.search.widths import family_to_fit
 from mapdpm.validation import check_number, check_positive, refuse_value
 
@@ -54,6 +55,11 @@ def split_setting(setting: Setting) -> tuple[Setting, Setting]:
     """The parameters of the learner, and those of its likelihood."""
     own = {name: value for name, value in setting.items() if name.removesuffix(_SCALE) not in _FIELDS}
     return own, {name: value for name, value in setting.items() if name not in own}
+
+
+def restricted_setting(setting: Setting, columns: Labels, n_columns: int) -> Setting:
+    """``setting`` of some of ``n_columns`` columns: vectors have one entry a column."""
+    return {name: np.asarray(v)[columns] if np.shape(v) == (n_columns,) else v for name, v in setting.items()}
 
 
 def changed_likelihood(likelihood: Any, changes: Setting, X: Any, missing: str = "error") -> Any:

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 from mapdpm.data import point_set
 from mapdpm.data.frames import column_names
 from mapdpm.estimators.map_dpm import MAPDPM
-from mapdpm.names import MISSING
+from mapdpm.likelihoods._restricted import has_columns, restricted, restricted_points
+from mapdpm.names import MISSING, RELEVANCE
 from mapdpm.search.fitted_prior import fitted_prior
 from mapdpm.search.widths import family_to_fit
-from mapdpm.selection.grid import Setting, changed_likelihood, split_setting
+from mapdpm.selection.grid import Setting, changed_likelihood, restricted_setting, split_setting
 from mapdpm.selection.path import fit_path
 
 
@@ -60,6 +61,44 @@ class Job(NamedTuple):
     report: StepReporter
     fitted: Any = None
     """The prior that was fitted, where one is to be."""
+    whole: Job | None = None
+    """The job of all columns, where this one has those that carry clusters."""
+
+    def of_relevant_columns(self) -> Job:
+        """The same job on the columns that carry clusters, which one fit finds for all settings, where that is asked.
+
+        Densities of the other columns are the same for all settings.
+        """
+        wanted, family = self.common.get("relevance", RELEVANCE[0]), family_to_fit(self.common["likelihood"])
+        model = MAPDPM(random_state=self.random_state, **self.common)
+        if wanted == RELEVANCE[1] or (wanted == RELEVANCE[0] and family is None) or not has_columns(self.points):
+            return self
+        model._fit_points(self.points)  # noqa: SLF001  (of one package)
+        found = model._relevance  # noqa: SLF001
+        if found is None or found.is_all or not found.relevant.any():
+            return self
+        likelihood = restricted(model.likelihood_ if family is None else family, found.columns)
+        return self._replace(
+            points=restricted_points(self.points, found.columns),
+            grid=[restricted_setting(setting, found.columns, len(found.relevant)) for setting in self.grid],
+            common=self.common | {"likelihood": likelihood, "relevance": RELEVANCE[1]},
+            whole=self,
+        )
+
+    @property
+    def settings(self) -> list[Setting]:
+        """The grid as it was given."""
+        return self.grid if self.whole is None else self.whole.grid
+
+    def final(self, setting: Setting, X: Any, model: MAPDPM | None = None) -> MAPDPM:
+        """The model of ``setting``, fitted to ``X``; ``model`` is that of all points, of the columns of this job."""
+        if self.whole is None and model is not None:
+            return with_feature_names(model, X)
+        job = self.whole or self
+        model = job.model(setting, job.points)
+        if self.whole is not None and split_setting(setting)[1]:  # then the prior is given
+            model.set_params(relevance=RELEVANCE[2])
+        return model.fit(X)
 
     def with_prior(self, points: Any) -> Job:
         """The same job with the prior fitted to ``points``, where that is asked for: once for all settings."""
@@ -105,7 +144,7 @@ def _likelihood_of(setting: Setting) -> str:
     return repr(sorted(split_setting(setting)[1].items()))
 
 
-def with_feature_names(model: Any, X: Any) -> Any:
+def with_feature_names(model: MAPDPM, X: Any) -> MAPDPM:
     """``model`` with the names of the columns of ``X``, which the search did not know."""
     model._remember(model.n_features_in_, column_names(X))  # noqa: SLF001
     return model

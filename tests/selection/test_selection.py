@@ -368,3 +368,31 @@ def test_a_start_that_ends_in_one_cluster_does_not_lose_the_others():
         found = select_alpha(X, [1e-30, 1.0], **options)
     assert found.model.n_clusters_ == 2
     assert len(found.settings) == 1
+
+
+@pytest.mark.parametrize("method", ["cv", "nll", "map", "empirical-bayes"])
+def test_columns_of_noise_have_no_part(method):
+    """Scores are those of the column that carries the clusters; the model is a fit of the setting to all columns."""
+    rng = np.random.default_rng(0)
+    z = np.arange(120) % 3
+    X = np.column_stack([rng.normal(size=(120, 4)), 7.0 * z + rng.normal(size=120), np.full(120, 2.0)])
+    parameters = {"alphas": [0.1, 1.0], "method": method, "folds": 3}
+    found, alone = select_alpha(X, **parameters), select_alpha(X[:, [4]], **parameters)
+    np.testing.assert_allclose(found.scores, alone.scores, rtol=1e-12)
+    assert found.params == alone.params
+    assert found.model.n_features_in_ == 6
+    assert found.model.relevant_.tolist() == [False] * 4 + [True, False]
+    assert found.model.n_clusters_ == 3
+    if method != "empirical-bayes":
+        assert found.model.log_joint_ == MAPDPM(found.alpha).fit(X).log_joint_
+
+
+def test_vectors_of_a_setting_are_those_of_the_columns_that_are_read():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=60), np.repeat([0.0, 9.0], 30) + rng.normal(size=60)])
+    grid, alone = ([{"b0": [*noise, b0]} for b0 in (0.5, 2.0)] for noise in ([7.0], []))
+    found = select_alpha(X, grid, folds=3)
+    np.testing.assert_allclose(found.scores, select_alpha(X[:, 1:], alone, folds=3).scores)
+    assert found.settings == grid
+    assert found.model.likelihood_.b0.tolist() == found.params["b0"]
+    assert found.model.relevant_.tolist() == [False, True]
