@@ -31,7 +31,7 @@ from mapdpm.search.leave_one_out import pseudo_log_likelihood
 from mapdpm.search.settings import ColumnParameters, SearchParameters, check_init, check_search
 from mapdpm.search.widths import family_to_fit
 from mapdpm.state import ClusterState
-from mapdpm.validation import check_choice, check_count, check_weights
+from mapdpm.validation import check_count, check_weights
 
 
 @dataclass(eq=False, repr=False)
@@ -351,7 +351,6 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
 
     def _settings(self, n_points: int) -> FitSettings:
         """The parameters, checked."""
-        check_choice("relevance", self.relevance, RELEVANCE)
         search = check_search(self)
         prior = partition_prior(self.alpha, self.discount)
         cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)

@@ -190,7 +190,7 @@ def fit_relevant(settings: FitSettings, points: Any, weights: Weights, warm: War
     search = _Search(settings, points, weights, columns)
     found = search.best()
     if settings.structure is not None and not found.relevant.any():  # groups or an order may show more
-        found = search._at(np.ones(len(columns), dtype=bool))
+        found = search.at(np.ones(len(columns), dtype=bool))
     fitted = search.fitted(found, warm)
     every = search.of_all()
     for _ in range(0 if search.sample.is_all and settings.structure is None else _ROUNDS):
