@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from mapdpm.likelihoods.drifting_normal import DriftingNormal
     from mapdpm.likelihoods.mixed import Mixed
+    from mapdpm.likelihoods.spiked import Circular, Spiked
     from mapdpm.merging.make import merge_tree
     from mapdpm.merging.tree import MergeTree
     from mapdpm.models.dependent_dp import DependentDP
@@ -47,6 +48,7 @@ __all__ = [
     "Alarm",
     "BetaBernoulli",
     "Categorical",
+    "Circular",
     "ConvergenceWarning",
     "DPMeans",
     "DependentDP",
@@ -63,6 +65,7 @@ __all__ = [
     "OnlineHDP",
     "OnlineHDPHMM",
     "OnlineMAPDPM",
+    "Spiked",
     "columns",
     "get_include",
     "load",
@@ -73,6 +76,7 @@ __all__ = [
 
 _HOMES = {
     "Alarm": "stream.alarm",
+    "Circular": "likelihoods.spiked",
     "DPMeans": "estimators.dp_means",
     "DependentDP": "models.dependent_dp",
     "ConvergenceWarning": "validation",
@@ -86,6 +90,7 @@ _HOMES = {
     "OnlineHDP": "stream.hdp",
     "OnlineHDPHMM": "stream.hdp_hmm",
     "OnlineMAPDPM": "stream.online",
+    "Spiked": "likelihoods.spiked",
     "columns": "kinds.columns",
     "load": "files.load_save",
     "merge_tree": "merging.make",

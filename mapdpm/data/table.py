@@ -39,6 +39,11 @@ class Table(NamedTuple):
         """The rows ``points``, in that order."""
         return self._replace(array=np.ascontiguousarray(self.array[points]))
 
+    def restricted(self, columns: Sequence[int]) -> Table:
+        """Some of the columns, in their order."""
+        chosen = np.unique(np.asarray(columns, dtype=np.int64))
+        return Table(np.ascontiguousarray(self.array[:, chosen]), self.n_levels[chosen])
+
     def part(self, first: int, last: int) -> Table:
         """The rows from ``first`` to ``last`` - 1."""
         return self._replace(array=self.array[first:last])

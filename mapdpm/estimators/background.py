@@ -10,8 +10,8 @@ import numpy as np
 from mapdpm.backends import resolve
 from mapdpm.data import point_set
 from mapdpm.estimators.chunks import in_chunks
-from mapdpm.estimators.packed import in_order
 from mapdpm.likelihoods._restricted import as_table, restricted_points
+from mapdpm.likelihoods.mixed import of_users_columns
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.protocol import Labels, Model, Vector, Weights
 from mapdpm.search.background import Relevance
@@ -52,7 +52,7 @@ def have_new_values(relevance: Relevance, points: Any) -> Any:
 
 def are_constant(model: Any) -> Any:
     """Which columns of the user's table had one value only, of a model whose columns were searched."""
-    return in_order(model.likelihood_, ~np.isnan(model._relevance.constants))  # noqa: SLF001  (of one package)
+    return of_users_columns(model.likelihood_, ~np.isnan(model._relevance.constants)) > 0.0  # noqa: SLF001  (of one package)
 
 
 def refuse_unread_columns(model: Any, reason: str) -> None:
@@ -60,7 +60,7 @@ def refuse_unread_columns(model: Any, reason: str) -> None:
     relevance = getattr(model, "_relevance", None)
     if relevance is None or relevance.is_all:
         return
-    read = in_order(model.likelihood_, np.isin(np.arange(len(relevance.relevant)), relevance.columns))
+    read = of_users_columns(model.likelihood_, np.isin(np.arange(len(relevance.relevant)), relevance.columns)) > 0.0
     names = getattr(model, "feature_names_in_", np.arange(len(read)))
     listed = ", ".join([*map(str, names[read][:_MOST_NAMES]), *["..."] * (int(read.sum()) > _MOST_NAMES)])
     msg = (

@@ -219,11 +219,15 @@ class Estimator(Transforming, abc.ABC):
             check_names(column_names(X), getattr(self, "feature_names_in_", None), type(self).__name__)
         points = self._read(X)
         n_features = point_set(points).n_features
-        if n_features != self.n_features_in_:
+        if n_features != self._n_features_read():
             who = type(self).__name__
             msg = f"X has {n_features} features, but {who} is expecting {self.n_features_in_} features as input"
             raise ValueError(msg)
         return points
+
+    def _n_features_read(self) -> int:
+        """The number of features of points as ``_read`` returns them."""
+        return self.n_features_in_
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "n_clusters_"):

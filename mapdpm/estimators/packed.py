@@ -17,12 +17,12 @@ from mapdpm.files.batch_models import RESULTS, Restored
 from mapdpm.files.families import has_format
 from mapdpm.likelihoods._parameters import steps_of
 from mapdpm.likelihoods._restricted import has_columns, restricted_points
-from mapdpm.likelihoods._rounded import with_resolution, without_cells
+from mapdpm.likelihoods._rounded import with_resolution
 from mapdpm.likelihoods._skipping import skips
-from mapdpm.likelihoods.mixed import Mixed, of_columns
+from mapdpm.likelihoods.mixed import Mixed, of_columns, of_users_columns
 from mapdpm.names import MISSING, RELEVANCE
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector, Weights
-from mapdpm.search.background import Relevance
+from mapdpm.search.background import Relevance, moments_of
 from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
 from mapdpm.search.fitted_prior import fit_with_prior
 from mapdpm.search.relevance import fit_relevant
@@ -137,6 +137,10 @@ class PackedMixture(FittedEstimator):
         self.likelihood_.for_data(points)
         return points
 
+    def _n_features_read(self) -> int:
+        relevance = self._relevance
+        return len(self._mixture.anchor) if relevance is None else len(relevance.relevant)
+
     def _adopt(
         self, mixture: Mixture, likelihood: Likelihood, backend: str, relevance: Relevance | None = None
     ) -> None:
@@ -147,23 +151,18 @@ class PackedMixture(FittedEstimator):
         self.backend_ = backend
         self.n_clusters_ = len(mixture.counts)
         self.cluster_sizes_ = mixture.counts.copy()
-        self.relevant_ = np.ones(len(mixture.anchor), dtype=bool)
+        mixed = likelihood if isinstance(likelihood, Mixed) else None
+        self.relevant_ = np.ones(len(mixture.anchor) if mixed is None else mixed.n_columns, dtype=bool)
         if relevance is not None:
-            self.relevant_, self.relevance_ = (
-                in_order(likelihood, relevance.relevant),
-                in_order(likelihood, relevance.gains),
-            )
+            self.relevant_ = of_users_columns(likelihood, relevance.relevant) > 0.0
+            self.relevance_ = of_users_columns(likelihood, relevance.gains)
         elif hasattr(self, "relevance_"):  # from an earlier fit
             del self.relevance_
         if hasattr(likelihood, "moments"):
-            if relevance is None or relevance.moments is None:
-                means, variances = mixture.likelihood.moments(mixture.state.rows[:-1])
-                means = means + mixture.anchor
-                if (steps := steps_of(likelihood)) is not None:
-                    variances = without_cells(variances, steps)
-            else:
-                means, variances = relevance.moments
-            self.means_, self.variances_ = in_order(likelihood, means), in_order(likelihood, variances)
+            moments = None if relevance is None else relevance.moments
+            if moments is None:
+                moments = moments_of(mixture, steps_of(likelihood))
+            self.means_, self.variances_ = moments[1:] if mixed is None else mixed.moments_of_columns(*moments)
 
     def _clustered(self, points: Any) -> Any:
         """The columns of points that the mixture reads."""
@@ -195,8 +194,3 @@ class PackedMixture(FittedEstimator):
 def _may_be_open(likelihood: Any) -> bool:
     """Whether a prior may have to be fitted: it is a word, a class, or a product that may have open parts."""
     return likelihood is not None and (not isinstance(likelihood, tuple) or asks_for_prior(likelihood))
-
-
-def in_order(likelihood: Any, values: Any) -> Any:
-    """``values`` of the columns of points, the last axis, as those of the user's table."""
-    return values[..., np.argsort(likelihood.order)] if isinstance(likelihood, Mixed) else values

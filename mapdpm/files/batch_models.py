@@ -105,7 +105,7 @@ def restored_estimator(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Re
             _check_parameters(cls(**parameters))
             check_results(extras, mixture)
             n_features = len(mixture.anchor) if relevance is None else len(relevance.relevant)
-            names = checked_names(extras, families.n_columns(mixture.likelihood, n_features))
+            names = checked_names(extras, families.n_columns(likelihood, n_features))
     return Restored(cls(prior.alpha, discount=prior.discount, **parameters), likelihood, names, relevance)
 
 

@@ -10,11 +10,15 @@ import numpy as np
 from mapdpm.files.errors import ModelFileError
 from mapdpm.likelihoods import FAMILIES
 from mapdpm.likelihoods._blocks import Block
+from mapdpm.likelihoods._measured import Measured
 from mapdpm.likelihoods._parameters import RESOLUTION, flat_parameters, frozen, said_of
-from mapdpm.likelihoods._product import Product, parts_of, product_of
+from mapdpm.likelihoods._product import Part, Product, parts_of, product_of
+from mapdpm.likelihoods._readings import AS_IT_IS
 from mapdpm.likelihoods._registry import OUTSIDE, family_named
 from mapdpm.likelihoods._skipping import in_kernels, plain, skips
+from mapdpm.likelihoods.beta_bernoulli import BetaBernoulli
 from mapdpm.likelihoods.mixed import Mixed
+from mapdpm.likelihoods.spiked import Circular, Flag, Spiked
 from mapdpm.names import AUTO, MISSING
 from mapdpm.protocol import Labels, Vector
 
@@ -25,7 +29,7 @@ _OF_NUMBER: dict[int, type[Any]] = {family.number: family for family in FAMILIES
 NUMBERS = frozenset({*_OF_NUMBER, MIXED, OUTSIDE})
 WITH_GAPS = frozenset({MIXED, OUTSIDE, *(n for n, family in _OF_NUMBER.items() if hasattr(family, "feature"))})
 """Those that may skip missing values."""
-_PARTS = "parts"
+_PARTS, _BLANKS = "parts", "blanks"
 
 
 def has_format(likelihood: Any) -> bool:
@@ -70,7 +74,8 @@ def family_of(code: Any) -> type[Any]:
 def structure_of(likelihood: Any) -> dict[str, Any]:
     """What the extras say of a likelihood whose number does not say all: the name, or the parts with their sizes."""
     if isinstance(likelihood, Product):
-        return {"families": [[_width(part.columns), *_coded(plain(part.family))] for part in parts_of(likelihood)]}
+        found = {"families": [_described(part, likelihood.skips) for part in parts_of(likelihood)]}
+        return found | ({_BLANKS: [list(pair) for pair in likelihood.blanks]} if likelihood.blanks else {})
     code = code_of(type(plain(likelihood)))
     return {"families": code} if isinstance(code, str) else {}
 
@@ -87,17 +92,22 @@ def restored(number: int, extras: dict[str, Any], parameters: Vector, n_features
         code = extras.get("families") if number == OUTSIDE else number
         return in_kernels(_of_flat(family_of(code), parameters, n_features), missing)
     families, widths, at = [], [], 0
-    for width, code, n_entries in extras.get("families", ()):
+    for width, code, n_entries, *skipping in extras.get("families", ()):
         kind = family_of(code)
         size = sum(math.prod((n_entries,) * kind.axes.get(name, 0)) for name in _stored(kind))
         likelihood = _of_flat(kind, parameters[at : at + size], n_entries)
-        families.append(in_kernels(likelihood, missing if width > 1 and hasattr(kind, "feature") else MISSING[0]))
+        skips_own = width > 1 and hasattr(kind, "feature") and (has_gaps or bool(skipping))
+        families.append(in_kernels(likelihood, MISSING[skips_own]))
         widths.append(int(width))
         at += size
     if at != len(parameters) or sum(widths) != n_features or min(widths, default=0) < 1:
         msg = "its parts do not fit its parameters"
         raise ValueError(msg)
-    return product_of(families, widths, has_gaps)
+    blanks = tuple((int(flag), int(column)) for flag, column in extras.get(_BLANKS, ()))
+    if not all(0 <= flag < column < n_features for flag, column in blanks):
+        msg = "its spikes do not fit its columns"
+        raise ValueError(msg)
+    return product_of(families, widths, has_gaps, blanks)
 
 
 def statistics_columns(likelihood: Any) -> Labels:
@@ -112,8 +122,10 @@ def _families(likelihood: Any) -> list[Any]:
     return [part.family for part in parts_of(likelihood)] if isinstance(likelihood, Product) else [likelihood]
 
 
-def _width(columns: slice) -> int:
-    return int(columns.stop - columns.start)
+def _described(part: Part, all_skip: bool) -> list[Any]:
+    """The width and the family of a part; and that it skips values, where the user may leave none out."""
+    own = [True] if skips(part.family) and not all_skip else []
+    return [int(part.columns.stop - part.columns.start), *_coded(plain(part.family)), *own]
 
 
 def _coded(family: Any) -> tuple[int | str, int]:
@@ -169,7 +181,7 @@ def decoded(given: Any, code: Any, family: type[Any]) -> Any:
 def values_of(likelihood: Any) -> Any:
     """A likelihood as JSON: its fields, without a resolution of 0; of a mixed one its blocks."""
     if isinstance(likelihood, Mixed):
-        return {_PARTS: [_listed(block) for block in likelihood.blocks]}
+        return {_PARTS: [_listed(blocks) for blocks in likelihood.keyed()]}
     return [np.asarray(value).tolist() for value in said_of(likelihood).values()]
 
 
@@ -188,7 +200,9 @@ def of_kernels(likelihood: Any) -> Any:
 
 def n_columns(likelihood: Any, n_features: int) -> int | None:
     """The number of columns of what the user gave; None where a point of more features is read from fewer."""
-    return None if hasattr(plain(likelihood), "read") else n_features
+    if isinstance(likelihood, Mixed):
+        return likelihood.n_columns
+    return None if hasattr(likelihood, "read") else n_features
 
 
 def missing_of(likelihood: Any) -> str:
@@ -196,21 +210,51 @@ def missing_of(likelihood: Any) -> str:
     return MISSING[skips(likelihood)]
 
 
-def _listed(block: Block) -> list[Any]:
-    values = None if isinstance(block.family, type) else values_of(block.family)
-    is_block = isinstance(block.key, tuple)
-    return [is_block, list(block.names), list(block.places), list(block.levels), code_of(block.kind), values]
+def _listed(blocks: list[Block]) -> list[Any]:
+    """A key of ``Mixed``: its columns, and its family; with how it reads them where they are not read as they are."""
+    first, last = blocks[0], blocks[-1]
+    listed = [isinstance(first.key, tuple), *map(list, (first.names, first.places, first.levels)), *_family(last)]
+    if first.reading is AS_IT_IS:
+        return listed
+    reading = last.reading
+    flags = [[block.reading.is_value, _family(block)[1]] for block in blocks[:-1]]
+    return [*listed, {"spikes": flags, "flag": [reading.others, reading.is_value], "period": reading.period}]
+
+
+def _family(block: Block) -> list[Any]:
+    if block.is_open and not isinstance(block.family, type):
+        return [code_of(block.kind), {RESOLUTION: block.family.resolution}]
+    return [code_of(block.kind), None if block.is_open else values_of(block.family)]
+
+
+def _of_family(code: Any, values: Any) -> Any:
+    kind = family_of(code)
+    if isinstance(values, dict):
+        return Measured(kind, tuple(map(float, values[RESOLUTION])))
+    return kind if values is None else kind(*values)
+
+
+def _as_read(family: Any, reading: dict[str, Any]) -> Any:
+    """The family of a key that reads its columns in a way of its own."""
+    if reading["period"]:
+        return Circular(reading["period"], family)
+    low, high = (tuple(values) for values in reading["flag"])
+    if high:
+        return Flag((low, high), family)
+    for values, prior in reversed(reading["spikes"]):
+        family = Spiked(tuple(values), family, _of_family(code_of(BetaBernoulli), prior))
+    return family
 
 
 def _mixed_of(listed: dict[str, Any]) -> Mixed:
-    families, bound = {}, []
-    for is_block, names, places, levels, code, values in listed[_PARTS]:
-        kind = family_of(code)
-        family = kind if values is None else kind(*values)
-        families[tuple(names) if is_block else names[0]] = family
-        bound.append((tuple(map(int, places)), tuple(levels)))
+    families, bound = {}, {}
+    for is_block, names, places, levels, code, values, *reading in listed[_PARTS]:
+        family = _of_family(code, values)
+        key = tuple(names) if is_block else names[0]
+        families[key] = _as_read(family, reading[0]) if reading else family
+        bound[key] = tuple(map(int, places)), tuple(levels)
     mixed = Mixed(families)
-    blocks = [block._replace(places=p, levels=v) for block, (p, v) in zip(mixed.blocks, bound, strict=True)]
+    blocks = [block._replace(places=bound[block.key][0], levels=bound[block.key][1]) for block in mixed.blocks]
     for block in blocks:
         if len(block.places) not in {0, len(block.names)} or len(set(block.levels)) < len(block.levels):
             msg = "places or levels of a part"

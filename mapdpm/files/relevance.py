@@ -12,7 +12,8 @@ from mapdpm.search.background import Relevance
 from mapdpm.state import Mixture
 
 _COLUMNS, _OTHERS, _RELEVANT = "columns", "other_columns", "relevant_"
-_GAINS, _CONSTANTS, _MEANS, _VARIANCES, _BACKGROUND = "relevance_", "constants", "means_", "variances_", "background"
+_GAINS, _CONSTANTS, _BACKGROUND = "relevance_", "constants", "background"
+_SHARES, _MEANS, _VARIANCES = "shares_of_ones", "means_", "variances_"
 
 
 def extras_of_relevance(relevance: Relevance | None) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def extras_of_relevance(relevance: Relevance | None) -> dict[str, Any]:
         _CONSTANTS: relevance.constants,
     }
     if relevance.moments is not None:
-        extras |= {name: each.ravel() for name, each in zip((_MEANS, _VARIANCES), relevance.moments, strict=True)}
+        extras |= {name: each.ravel() for name, each in zip((_SHARES, _MEANS, _VARIANCES), relevance.moments, strict=True)}
     if relevance.background is not None:
         extras[_BACKGROUND] = np.frombuffer(container.pack(relevance.background, {}), dtype=np.int8)
     return extras
@@ -46,14 +47,14 @@ def restored_relevance(extras: dict[str, Any], mixture: Mixture) -> Relevance | 
         "columns": len(columns) == len(mixture.anchor) and not np.isin(columns, others).any(),
         "other columns": len(others) == n_others and (background is None or len(background.counts) == 1),
         "constants": len(constants) == n_columns and not np.isfinite(constants[np.append(columns, others)]).any(),
-        "moments": len(columns) == n_columns or {_MEANS, _VARIANCES} <= set(extras),
+        "moments": len(columns) == n_columns or {_SHARES, _MEANS, _VARIANCES} <= set(extras),
         "relevant": len(extras[_RELEVANT]) == n_columns and set(map(type, extras[_RELEVANT])) <= {bool},
         "gains": bool(np.all(np.isfinite(extras[_GAINS]))) and not np.isinf(constants).any(),
     }
     for name, fine in fits.items():
         if not fine:
             raise ValueError(name)
-    moments: Any = tuple(extras[name].reshape(n_clusters, n_columns) for name in (_MEANS, _VARIANCES) if name in extras)
+    moments: Any = tuple(extras[name].reshape(n_clusters, n_columns) for name in (_SHARES, _MEANS, _VARIANCES) if name in extras)
     relevant = np.array(extras[_RELEVANT], dtype=bool)
     return Relevance(columns, relevant, extras[_GAINS], others, background, constants, moments or None)
 

@@ -13,6 +13,9 @@ class Measured(NamedTuple):
     """The class: one with the field ``resolution``."""
     resolution: tuple[float, ...]
 
+    def __repr__(self) -> str:
+        return f"Measured({self.family.__name__}, {self.resolution})"
+
     @property
     def is_open(self) -> bool:
         """True: the prior is to be fitted."""

@@ -119,6 +119,8 @@ class Product(NamedTuple):
     n_columns: int
     skips: bool
     """Whether the user may leave cells out."""
+    blanks: tuple[tuple[int, int], ...] = ()
+    """Pairs of columns: where the first is 1, the second is missing, in draws too."""
 
     def size(self) -> int:
         return 1 + int(self.parts.size())
@@ -184,13 +186,22 @@ class Product(NamedTuple):
             drawn = family.draw_points(parameters[at : at + own], n, rng)
             blocks.append(np.asarray(drawn, dtype=np.float64).reshape(n, columns.stop - columns.start))
             at += own
-        return np.concatenate(blocks, axis=1)
+        found = np.concatenate(blocks, axis=1)
+        for flag, column in self.blanks:
+            found[found[:, flag] == 1.0, column] = np.nan
+        return found
 
     def shifted(self, offset: Vector) -> Product:
         """The same model for data less ``offset``, which is 0 where a part has no location."""
         parts = list(parts_of(self))
-        families = [p.family.shifted(offset[p.columns]) if np.any(offset[p.columns]) else p.family for p in parts]
-        return product_of(families, [p.columns.stop - p.columns.start for p in parts], self.skips)
+        return self.of_families(
+            [p.family.shifted(offset[p.columns]) if np.any(offset[p.columns]) else p.family for p in parts]
+        )
+
+    def of_families(self, families: list[Any]) -> Product:
+        """The same with other families over the same columns."""
+        widths = [part.columns.stop - part.columns.start for part in parts_of(self)]
+        return product_of(families, widths, self.skips, self.blanks)
 
     @property
     def resolution(self) -> Vector:
@@ -271,12 +282,14 @@ def log_likelihood_if_there(family: Any, parameters: Vector, data: Matrix, i: in
     return float(family.log_likelihood(parameters, data, i)) if some_there(data, i) else 0.0
 
 
-def product_of(families: list[Any], widths: list[int], skips: bool) -> Product:
+def product_of(
+    families: list[Any], widths: list[int], skips: bool, blanks: tuple[tuple[int, int], ...] = ()
+) -> Product:
     """The product of these families, each over so many columns."""
     parts = families[-1]
     for family, width in zip(families[-2::-1], widths[-2::-1], strict=True):
         parts = Pair(family, parts, width)
-    return Product(parts, sum(widths), skips)
+    return Product(parts, sum(widths), skips, blanks)
 
 
 def parts_of(product: Product) -> Iterator[Part]:

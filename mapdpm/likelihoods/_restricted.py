@@ -19,7 +19,7 @@ from mapdpm.protocol import Labels
 def restricted(likelihood: Any, columns: Labels) -> Any:
     """``likelihood`` of these columns of the points that it reads."""
     if hasattr(likelihood, "restricted"):
-        return likelihood.restricted(columns)
+        return likelihood.restricted(columns.tolist())
     if isinstance(likelihood, type):
         return likelihood
     values = (value[columns] if isinstance(value, np.ndarray) else value for value in likelihood)
@@ -31,7 +31,7 @@ def restricted_points(points: Any, columns: Labels) -> Any:
     if np.array_equal(columns, np.arange(point_set(points).n_features)):
         return points
     if isinstance(points, Table):
-        return Table(np.ascontiguousarray(points.array[:, columns]), points.n_levels[columns])
+        return points.restricted(columns.tolist())
     return np.ascontiguousarray(points[:, columns])
 
 
@@ -60,19 +60,6 @@ def as_table(points: Any) -> Table:
     if isinstance(points, Table):
         return points
     return Table(points.astype(np.float64, copy=False), np.zeros(points.shape[1], dtype=np.int64))
-
-
-def completed(whole: Any, part: Any, columns: Labels) -> Any:
-    """``whole`` of all columns, with the values of ``part`` in some; other widths change as those of ``part`` did."""
-    values = {}
-    for name in whole._fields:
-        value, own = getattr(whole, name), getattr(part, name)
-        if name in whole.axes:
-            value = value * (own[0] / value[columns[0]]) if name in whole.widths else value.copy()
-            value[columns] = own
-            own = value
-        values[name] = own
-    return type(whole)(**values)
 
 
 def has_columns(points: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.likelihoods._parameters import RESOLUTION, steps_of
-from mapdpm.likelihoods._product import Product, parts_of, product_of
+from mapdpm.likelihoods._product import Product, parts_of
 from mapdpm.likelihoods._skipping import Skipping
 from mapdpm.protocol import Matrix, Vector
 
@@ -19,9 +19,8 @@ from mapdpm.protocol import Matrix, Vector
 def with_resolution(likelihood: Any, resolution: Vector) -> Any:
     """``likelihood``, as kernels read it, for values that are rounded to these steps, where a family knows any."""
     if isinstance(likelihood, Product):
-        parts = list(parts_of(likelihood))
-        families = [with_resolution(part.family, resolution[part.columns]) for part in parts]
-        return product_of(families, [part.columns.stop - part.columns.start for part in parts], likelihood.skips)
+        parts = parts_of(likelihood)
+        return likelihood.of_families([with_resolution(part.family, resolution[part.columns]) for part in parts])
     if isinstance(likelihood, Skipping):
         return likelihood._replace(family=with_resolution(likelihood.family, resolution))
     return likelihood._replace(**{RESOLUTION: resolution}) if hasattr(likelihood, RESOLUTION) else likelihood

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from mapdpm.data.columns import CATEGORY, FLAG, columns_of, kinds_differ, warn_of_names
+from mapdpm.data.columns import CATEGORY, FLAG, columns_of, kinds_differ, numbers_of, warn_of_names
 from mapdpm.data.table import Table
 from mapdpm.data.tokens import Tokens
-from mapdpm.likelihoods._blocks import Block, Name, block_of, bound, checked_family, empirical, text_of
-from mapdpm.likelihoods._parameters import said_of
+from mapdpm.likelihoods._blocks import Block, Name, blocks_of, bound, empirical, text_of, whole_family
+from mapdpm.likelihoods._parameters import completed, said_of
 from mapdpm.likelihoods._product import Product, product_of
 from mapdpm.likelihoods._skipping import in_kernels
+from mapdpm.likelihoods._users_columns import columns_of_rows, moments_of_columns, sums_of_columns
 from mapdpm.likelihoods.beta_bernoulli import BetaBernoulli
 from mapdpm.likelihoods.categorical import Categorical
 from mapdpm.likelihoods.normal_gamma import NormalGamma
 from mapdpm.names import AUTO, MISSING
-from mapdpm.protocol import Matrix, Vector, Weights
+from mapdpm.protocol import Labels, Matrix, Vector, Weights
 from mapdpm.validation import check_points, refuse_value
 
 
@@ -34,8 +36,8 @@ class Mixed:
     parts : mapping
         For each part its columns, and a family. A key is the name of a column, its place in an array (0, 1, ...), or a
         tuple of these: a block, such as three accelerations with one ``NormalInverseWishart``. A value is a class,
-        whose prior is fitted to the data's own clusters, or a family with its prior. Each column of ``X`` is in one
-        part.
+        whose prior is fitted to the data's own clusters, or a family with its prior; or one of a column that is read in
+        a way of its own, ``Spiked(0.0, NormalGamma)`` or ``Circular(360.0)``. Each column of ``X`` is in one part.
 
     Raises
     ------
@@ -65,8 +67,8 @@ class Mixed:
     def __init__(self, parts: Mapping[Any, Any]) -> None:
         if not isinstance(parts, Mapping) or not parts:
             refuse_value("parts must be a dict of columns and families, such as {'mode': Categorical}", parts)
-        self.blocks = tuple(block_of(key, family) for key, family in parts.items())
-        names = [name for block in self.blocks for name in block.names]
+        self.blocks = tuple(block for key, family in parts.items() for block in blocks_of(key, family))
+        names = [name for blocks in self.keyed() for name in blocks[0].names]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             msg = f"column {twice!r} is in two parts; each column has one family"
@@ -99,12 +101,16 @@ class Mixed:
     @property
     def parts(self) -> dict[Any, Any]:
         """What it was made of: the family of each key, with its prior where it has one."""
-        return {block.key: block.family for block in self.blocks}
+        return {blocks[0].key: whole_family(blocks) for blocks in self.keyed()}
+
+    def keyed(self) -> list[list[Block]]:
+        """The blocks of each key."""
+        return [list(blocks) for _, blocks in itertools.groupby(self.blocks, key=lambda block: block.key)]
 
     @property
     def is_open(self) -> bool:
         """Whether the prior of a part is to be fitted."""
-        return any(isinstance(block.family, type) for block in self.blocks)
+        return any(block.is_open for block in self.blocks)
 
     @property
     def is_bound(self) -> bool:
@@ -112,7 +118,7 @@ class Mixed:
         return all(block.places for block in self.blocks)
 
     def _asdict(self) -> dict[str, Any]:
-        return {text_of(block.key): block.family for block in self.blocks}
+        return {text_of(key): family for key, family in self.parts.items()}
 
     @property
     def _fields(self) -> tuple[str, ...]:
@@ -120,14 +126,15 @@ class Mixed:
 
     def _replace(self, **changes: Any) -> Mixed:
         """The same with other families, by the texts of their keys."""
-        blocks = []
-        for block in self.blocks:
-            family = checked_family(changes.get(text_of(block.key), block.family), block.names)
-            blocks.append(block._replace(family=family))
-        return self.of_blocks(tuple(blocks))
+        made: list[Block] = []
+        for blocks in self.keyed():
+            first, key = blocks[0], text_of(blocks[0].key)
+            anew = blocks_of(first.key, changes[key]) if key in changes else blocks
+            made += [block._replace(places=first.places, levels=first.levels) for block in anew]
+        return self.of_blocks(tuple(made))
 
     def __repr__(self) -> str:
-        shown = ((b.key, b.kind.__name__ if isinstance(b.family, type) else repr(b.family)) for b in self.blocks)
+        shown = ((key, each.__name__ if isinstance(each, type) else repr(each)) for key, each in self.parts.items())
         return f"{type(self).__name__}({{{', '.join(f'{key!r}: {family}' for key, family in shown)}}})"
 
     def __eq__(self, other: object) -> bool:
@@ -141,16 +148,11 @@ class Mixed:
     @property
     def n_columns(self) -> int:
         """The number of columns."""
-        return sum(len(block.names) for block in self.blocks)
-
-    @property
-    def order(self) -> list[int]:
-        """The place in ``X`` of each column of the table that ``read`` makes."""
-        return [place for block in self.blocks for place in block.places]
+        return sum(len(blocks[0].names) for blocks in self.keyed())
 
     def slices(self) -> list[slice]:
-        """The columns of each part in that table."""
-        ends = np.cumsum([0, *(len(block.names) for block in self.blocks)]).tolist()
+        """The columns of each block in the table that ``read_table`` makes."""
+        ends = np.cumsum([0, *(block.width for block in self.blocks)]).tolist()
         return [slice(first, last) for first, last in itertools.pairwise(ends)]
 
     def bound_to(self, X: Any) -> Mixed:
@@ -167,7 +169,7 @@ class Mixed:
             return self
         places = {column.name: place for place, column in enumerate(columns)}
         places |= {place: place for place in range(len(columns))}
-        named = [name for block in self.blocks for name in block.names]
+        named = [name for blocks in self.keyed() for name in blocks[0].names]
         absent = [name for name in named if name not in places]
         if absent:
             msg = f"X has no column {absent[0]!r}; it has {', '.join(repr(each.name) for each in columns)}"
@@ -190,13 +192,17 @@ class Mixed:
         if len(columns) != self.n_columns:
             msg = f"X has {len(columns)} features, but the parts of Mixed have {self.n_columns}"
             raise ValueError(msg)
-        array = np.ascontiguousarray(np.concatenate([block.read(columns, missing) for block in self.blocks], axis=1))
+        numbers = functools.cache(lambda place: numbers_of(columns[place], missing))
+        read = [block.read(columns, numbers, missing) for block in self.blocks]
+        array = np.ascontiguousarray(np.concatenate(read, axis=1))
         if not len(array):
             msg = "X has 0 sample(s) while a minimum of 1 is required"
             raise ValueError(msg)
         if missing:
             self._check_missing(array)
-        n_levels = [len(block.levels) + 1 if block.is_category else 0 for block in self.blocks for _ in block.names]
+        n_levels = [
+            len(block.levels) + 1 if block.is_category else 0 for block in self.blocks for _ in range(block.width)
+        ]
         return Table(array, np.array(n_levels, dtype=np.int64))
 
     def _check_missing(self, array: Matrix) -> None:
@@ -220,21 +226,31 @@ class Mixed:
 
         None is a level that was not in the fit.
         """
-        found = np.empty(table.shape, dtype=object)
-        for block, own in zip(self.blocks, self.slices(), strict=True):
-            values: Any = table[:, own]
-            if block.is_category:
-                values = np.array([*block.levels, None], dtype=object)[values.astype(np.int64)]
-            found[:, list(block.places)] = values
-        return found
+        return columns_of_rows(self.keyed(), self._slices_of_keys(), table)
 
-    def empirical(self, X: Table, sample_weight: Weights = None, *, missing: str = "error") -> Mixed:
-        """Self, with the prior that each class sets from its own columns; given priors stay."""
+    def moments_of_columns(self, shares: Matrix, means: Matrix, variances: Matrix) -> tuple[Matrix, Matrix]:
+        """Means and variances of the user's columns, from those of the table, and the ``shares`` of ones in its flags.
+
+        Those of a column with a spike are of all its values; the mean of an angle is a direction, without a variance.
+        """
+        return moments_of_columns(self.keyed(), self._slices_of_keys(), shares, (means, variances))
+
+    def sums_of_columns(self, values: Vector) -> Vector:
+        """For each of the user's columns the sum of ``values`` of its columns in the table."""
+        return sums_of_columns(self.keyed(), self._slices_of_keys(), values)
+
+    def _slices_of_keys(self) -> list[list[slice]]:
+        ends = iter(self.slices())
+        return [[next(ends) for _ in blocks] for blocks in self.keyed()]
+
+    def empirical(self, X: Table, sample_weight: Weights = None, *, missing: str = "error") -> Mixed:  # noqa: ARG002
+        """Self, with the prior that each class sets from its own columns; given priors stay.
+
+        ``X`` was read with ``missing``, and so has missing values where there may be some.
+        """
         blocks = []
         for block, own in zip(self.blocks, self.slices(), strict=True):
-            family = block.family
-            if isinstance(family, type):
-                family = empirical(block, X.array[:, own], sample_weight, missing)
+            family = empirical(block, X.array[:, own], sample_weight) if block.is_open else block.family
             blocks.append(block._replace(family=family))
         return self.of_blocks(tuple(blocks))
 
@@ -268,12 +284,50 @@ class Mixed:
 
     def in_kernels(self, missing: str) -> Product:
         """The product of the parts, all of which have their priors."""
-        widths = [len(block.names) for block in self.blocks]
-        families = [
-            in_kernels(block.family, missing if width > 1 and hasattr(block.kind, "feature") else "error")
-            for block, width in zip(self.blocks, widths, strict=True)
-        ]
-        return product_of(families, widths, missing != "error")
+        may_miss = missing != MISSING[0]
+        families = [in_kernels(block.family, MISSING[block.skips(may_miss)]) for block in self.blocks]
+        return product_of(families, [block.width for block in self.blocks], may_miss, self._blanks())
+
+    def _blanks(self) -> tuple[tuple[int, int], ...]:
+        """For each spike its column in the table, and the columns that are missing there."""
+        found: list[tuple[int, int]] = []
+        for blocks, slices in zip(self.keyed(), self._slices_of_keys(), strict=True):
+            flags: list[dict[Name, int]] = []
+            for block, own in zip(blocks, slices, strict=True):
+                places = dict(zip(block.names, range(own.start, own.stop), strict=False))
+                found += [(flag[name], place) for flag in flags for name, place in places.items() if name in flag]
+                flags += [places] if block.reading.is_value else []
+        return tuple(found)
+
+    def restricted(self, columns: Sequence[int]) -> Mixed:
+        """The same over some columns of the table that ``read_table`` makes, for ``Table.restricted`` to these.
+
+        A block of independent features may lose columns; others go as a whole, or ValueError.
+        """
+        chosen = np.unique(np.asarray(columns, dtype=np.int64))
+        blocks = []
+        for block, own in zip(self.blocks, self.slices(), strict=True):
+            kept = chosen[(chosen >= own.start) & (chosen < own.stop)] - own.start
+            blocks += [block.restricted(kept)] if len(kept) else []
+        return self.of_blocks(tuple(blocks))
+
+    def units(self) -> list[Labels]:
+        """The columns of the table, alone where features are independent, and else those that belong together."""
+        found = []
+        for block, own in zip(self.blocks, self.slices(), strict=True):
+            columns = np.arange(own.start, own.stop)
+            is_free = hasattr(block.kind, "feature") and not block.reading.period
+            found += np.split(columns, len(columns)) if is_free else [columns]
+        return found
+
+    def completed(self, part: Mixed, columns: Labels) -> Mixed:
+        """Self, with the priors of ``part``, which has some ``columns`` of the table."""
+        blocks, of_part = [], iter(part.blocks)
+        for block, own in zip(self.blocks, self.slices(), strict=True):
+            kept = columns[(columns >= own.start) & (columns < own.stop)] - own.start
+            family = completed(block.family, next(of_part).family, kept) if len(kept) else block.family
+            blocks.append(block._replace(family=family))
+        return self.of_blocks(tuple(blocks))
 
     @property
     def resolution(self) -> Vector:
@@ -312,3 +366,9 @@ def parameters_of(likelihood: Any) -> dict[str, Any]:
         return said_of(likelihood)
     parts = likelihood._asdict().items()
     return {f"{key}.{name}": value for key, family in parts for name, value in said_of(family).items()}
+
+
+def of_users_columns(likelihood: Any, values: Any) -> Vector:
+    """For each of the user's columns the sum of ``values`` of the columns of points that follow from it."""
+    numbers: Vector = np.asarray(values, dtype=np.float64)
+    return likelihood.sums_of_columns(numbers) if isinstance(likelihood, Mixed) else numbers

@@ -90,7 +90,7 @@ class SavedMixture(PackedMixture):
             model: Self = make(**parameters, **{name: extras[name] for name in cls._own_parameters})
             check_results(extras, mixture)
             n_features = len(mixture.anchor) if relevance is None else len(relevance.relevant)
-            names = checked_names(extras, n_columns(mixture.likelihood, n_features))
+            names = checked_names(extras, n_columns(likelihood, n_features))
             restored = Restored(model, likelihood, names, relevance)
             mixture, table, shares = model._read_table(mixture, extras)
             model._check_parameters()

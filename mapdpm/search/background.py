@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mapdpm.likelihoods._product import Product
+from mapdpm.likelihoods._rounded import without_cells
+from mapdpm.likelihoods._users_columns import shares_of_ones
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.search.units import Mask, Units
 from mapdpm.state import Mixture
@@ -26,8 +29,8 @@ class Relevance(NamedTuple):
     """One cluster of all points, in ``others``; None without such columns."""
     constants: Vector
     """The value of each column that has one only; NaN for others."""
-    moments: tuple[Matrix, Matrix] | None
-    """Means and variances of the clusters in all columns; None where the mixture reads all, and has them."""
+    moments: tuple[Matrix, Matrix, Matrix] | None
+    """``moments_of`` the clusters in all columns; None where the mixture reads all, and has them."""
 
     @property
     def is_all(self) -> bool:
@@ -45,7 +48,18 @@ class Relevance(NamedTuple):
         found = cls(columns, marked, gains, units.others(columns), units.background(columns), constants, None)
         if found.is_all:
             return found
-        means, variances = units.moments(labels, n_columns)
+        mixture, own, steps = units.clusters(labels)
+        moments = np.full((3, len(mixture.counts), n_columns), np.nan)
+        moments[:, :, own] = moments_of(mixture, steps)
         constant = ~np.isnan(constants)
-        means[:, constant], variances[:, constant] = constants[constant], 0.0
-        return found._replace(moments=(means, variances))
+        moments[0, :, constant] = moments[1, :, constant] = constants[constant, None]
+        moments[2, :, constant] = 0.0
+        return found._replace(moments=tuple(moments))
+
+
+def moments_of(mixture: Mixture, steps: Vector | None) -> tuple[Matrix, Matrix, Matrix]:
+    """Of each cluster and column: the share of ones in flags, means, and variances without the cells of steps."""
+    likelihood, rows = mixture.likelihood, mixture.state.rows[:-1]
+    means, variances = likelihood.moments(rows)
+    shares = shares_of_ones(likelihood, rows) if isinstance(likelihood, Product) else np.full_like(means, np.nan)
+    return shares, means + mixture.anchor, variances if steps is None else without_cells(variances, steps)

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from mapdpm.backends import resolve
 from mapdpm.likelihoods._parameters import steps_of
 from mapdpm.likelihoods._restricted import as_table, joined, restricted, restricted_points
-from mapdpm.likelihoods._rounded import without_cells
 from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.partition_priors import DirichletProcess
-from mapdpm.protocol import Labels, Matrix, Model, Vector, Weights
+from mapdpm.protocol import Labels, Model, Vector, Weights
 from mapdpm.search.alone import have_clusters
 from mapdpm.search.observed import Observed, observed
 from mapdpm.search.widths import WidthsOfParts, family_to_fit
@@ -94,15 +93,9 @@ class Units:
         one = self._clusters(np.zeros(self.n_points, dtype=np.int64), seen)
         return mixture_of(one.likelihood, _PRIOR, one.anchor, one.counts, one.statistics)
 
-    def moments(self, labels: Labels, n_columns: int) -> tuple[Matrix, Matrix]:
-        """Means and variances of clusters in the columns of the units, where their families have some; else NaN."""
-        mixture = self._clusters(labels, self._seen)
-        found = mixture.likelihood.moments(mixture.state.rows[:-1])
-        means, variances = np.full((2, len(mixture.counts), n_columns), np.nan)
-        columns, steps = np.concatenate(self.columns), steps_of(self._seen.likelihood)
-        means[:, columns] = found[0] + mixture.anchor
-        variances[:, columns] = found[1] if steps is None else without_cells(found[1], steps)
-        return means, variances
+    def clusters(self, labels: Labels) -> tuple[Mixture, Labels, Vector | None]:
+        """The clusters in the columns of all units, which columns these are, and their steps."""
+        return self._clusters(labels, self._seen), np.concatenate(self.columns), steps_of(self._seen.likelihood)
 
     def _apart(self, columns: Labels) -> Mask:
         return np.array([not np.isin(own, columns).any() for own in self.columns])

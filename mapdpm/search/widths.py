@@ -98,7 +98,7 @@ class WidthsOfParts:
         """``given`` says by classes which parts are fitted; ``empirical`` has the priors where that begins."""
         self._empirical = empirical
         families = [block.family for block in empirical.blocks]
-        fitted = [asks_for_prior(block.family) for block in given.blocks]
+        fitted = [block.is_open for block in given.blocks]
         self._parts = [
             Widths(each) if fits and each.widths else None for each, fits in zip(families, fitted, strict=True)
         ]
