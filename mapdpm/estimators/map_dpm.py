@@ -20,6 +20,7 @@ from mapdpm.estimators.chunks import in_chunks
 from mapdpm.estimators.packed import PackedMixture
 from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
+from mapdpm.kinds.likelihood import Plan
 from mapdpm.merging.make import log_shares_of, tree_of_mixture
 from mapdpm.merging.tree import MergeTree, group_of, groups_of
 from mapdpm.names import AUTO, STARTS
@@ -191,8 +192,8 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         ValueError
             A parameter or the data is invalid; the message says where, and what was got.
         """
-        names, points, likelihood = self._read_to_fit(X, self.missing)
-        self._fit_points(points, sample_weight, names=names, likelihood=likelihood)
+        names, points, plan = self._read_to_fit(X, self.missing)
+        self._fit_points(points, sample_weight, names=names, plan=plan)
         return self
 
     def _fit_points(
@@ -201,16 +202,16 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         sample_weight: Any = None,
         warm: WarmStart | None = None,
         names: Names | None = None,
-        likelihood: Any = None,
+        plan: Plan | None = None,
     ) -> WarmStart | None:
         """``fit`` to points in the form that the likelihood reads; returns the warm start of the next fit.
 
-        ``likelihood`` is that of the estimator where it depends on the columns.
+        ``plan`` has the likelihood of the estimator where it depends on the columns.
         """
         n_points = point_set(points).n_points
         settings = self._settings(n_points)
-        if likelihood is not None:
-            settings = settings._replace(likelihood=likelihood)
+        if plan is not None:
+            settings = settings._replace(**plan._asdict())
         fitted = self._fit(settings, points, check_weights(sample_weight, n_points, self.discount), warm)
         self._take(fitted, names)
         return fitted.warm

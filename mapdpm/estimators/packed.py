@@ -11,15 +11,17 @@ from mapdpm.backends import Backend, resolve
 from mapdpm.compat import scikit_learn
 from mapdpm.data import read_by
 from mapdpm.data.frames import Names, column_names
+from mapdpm.data.table import Table
 from mapdpm.estimators.base import Estimator
 from mapdpm.files import container
 from mapdpm.files.batch_models import RESULTS, Restored
 from mapdpm.files.families import has_format
+from mapdpm.kinds.likelihood import Plan, read_columns
 from mapdpm.likelihoods._parameters import steps_of
 from mapdpm.likelihoods._restricted import has_columns, restricted_points
 from mapdpm.likelihoods._rounded import with_resolution
 from mapdpm.likelihoods._skipping import skips
-from mapdpm.likelihoods.mixed import Mixed, of_columns, of_users_columns
+from mapdpm.likelihoods.mixed import of_users_columns
 from mapdpm.names import MISSING, RELEVANCE
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector, Weights
 from mapdpm.search.background import Relevance, moments_of
@@ -59,6 +61,7 @@ class PackedMixture(FittedEstimator):
     _kind: ClassVar[int]
     _mixture: Mixture
     likelihood: Any
+    kinds: Any
     relevance: str
     likelihood_: Any
     backend_: str
@@ -109,20 +112,25 @@ class PackedMixture(FittedEstimator):
         self.converged_ = fitted.converged
         self._warn_unless(fitted.converged)
 
-    def _read_to_fit(self, X: Any, missing: str | None = None) -> tuple[Names | None, Any, Any]:
+    def _read_to_fit(self, X: Any, missing: str | None = None) -> tuple[Names | None, Any, Plan]:
         """The names of the columns of ``X``, its points in the form that the likelihood reads, and the likelihood."""
         names = None if type(X) is np.ndarray else column_names(X)
-        likelihood = self.likelihood
-        if isinstance(likelihood, Mixed) or (isinstance(likelihood, (str, type)) and hasattr(X, "dtypes")):
-            likelihood = of_columns(likelihood, X)
-        family = family_to_fit(likelihood) or likelihood if _may_be_open(likelihood) else likelihood
-        return names, read_by(family, X, missing), likelihood
+        likelihood, kinds = self.likelihood, self.kinds
+        if names is None and (kinds is not None or isinstance(likelihood, (str, type))):
+            X = read_by(family_to_fit(likelihood) or likelihood, X, missing)  # checked, as points of numbers are
+        plan = Plan(likelihood, ()) if isinstance(X, Table) and kinds is None else read_columns(likelihood, X, kinds)
+        family = family_to_fit(plan.likelihood) if asks_for_prior(plan.likelihood) else plan.likelihood
+        points = read_by(family, X, missing)
+        if plan.left_out and isinstance(points, Table):
+            places = plan.likelihood.places()
+            plan = plan._replace(left_out=tuple(np.flatnonzero(np.isin(places, plan.left_out)).tolist()))
+        return names, points, plan
 
     def _fit(
         self, settings: FitSettings, points: Any, weights: Weights = None, warm: WarmStart | None = None
     ) -> Fitted:
         """The fit of ``settings``, with its prior fitted first where ``likelihood`` asks for that."""
-        is_open = _may_be_open(settings.likelihood)
+        is_open = asks_for_prior(settings.likelihood)
         if has_columns(points) and (self.relevance == RELEVANCE[2] or (is_open and self.relevance == RELEVANCE[0])):
             return fit_relevant(settings, points, weights, warm)
         search = fit_with_prior if is_open else fit
@@ -151,7 +159,7 @@ class PackedMixture(FittedEstimator):
         self.backend_ = backend
         self.n_clusters_ = len(mixture.counts)
         self.cluster_sizes_ = mixture.counts.copy()
-        mixed = likelihood if isinstance(likelihood, Mixed) else None
+        mixed: Any = likelihood if hasattr(likelihood, "blocks") else None
         self.relevant_ = np.ones(len(mixture.anchor) if mixed is None else mixed.n_columns, dtype=bool)
         if relevance is not None:
             self.relevant_ = of_users_columns(likelihood, relevance.relevant) > 0.0
@@ -189,8 +197,3 @@ class PackedMixture(FittedEstimator):
 
     def _names_out(self, prefix: str) -> list[str]:
         return [*(f"{prefix}{k}" for k in range(self.n_clusters_)), f"{prefix}_new"]
-
-
-def _may_be_open(likelihood: Any) -> bool:
-    """Whether a prior may have to be fitted: it is a word, a class, or a product that may have open parts."""
-    return likelihood is not None and (not isinstance(likelihood, tuple) or asks_for_prior(likelihood))

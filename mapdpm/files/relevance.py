@@ -28,7 +28,9 @@ def extras_of_relevance(relevance: Relevance | None) -> dict[str, Any]:
         _CONSTANTS: relevance.constants,
     }
     if relevance.moments is not None:
-        extras |= {name: each.ravel() for name, each in zip((_SHARES, _MEANS, _VARIANCES), relevance.moments, strict=True)}
+        extras |= {
+            name: each.ravel() for name, each in zip((_SHARES, _MEANS, _VARIANCES), relevance.moments, strict=True)
+        }
     if relevance.background is not None:
         extras[_BACKGROUND] = np.frombuffer(container.pack(relevance.background, {}), dtype=np.int8)
     return extras
@@ -54,7 +56,9 @@ def restored_relevance(extras: dict[str, Any], mixture: Mixture) -> Relevance | 
     for name, fine in fits.items():
         if not fine:
             raise ValueError(name)
-    moments: Any = tuple(extras[name].reshape(n_clusters, n_columns) for name in (_SHARES, _MEANS, _VARIANCES) if name in extras)
+    moments: Any = tuple(
+        extras[name].reshape(n_clusters, n_columns) for name in (_SHARES, _MEANS, _VARIANCES) if name in extras
+    )
     relevant = np.array(extras[_RELEVANT], dtype=bool)
     return Relevance(columns, relevant, extras[_GAINS], others, background, constants, moments or None)
 

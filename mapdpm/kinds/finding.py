@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mapdpm.data.steps import Grid, grid_of
 from mapdpm.kinds.counts import are_counts
 from mapdpm.kinds.kinds import CONSTANT, CONTINUOUS, COUNT, FLAG, ROUNDED, SPIKED
 from mapdpm.kinds.spikes import spikes_of
-from mapdpm.kinds.steps import Grid, grid_of
 from mapdpm.protocol import Vector
 
 _TIES = 0.01  # the share of points that share their value with others, from which on a step matters

@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from mapdpm.kinds.columns import Columns
+import numpy as np
+
+from mapdpm.data import columns as data
+from mapdpm.data.columns import columns_of
+from mapdpm.hashing import mixed_bits
+from mapdpm.kinds.columns import Columns, columns
 from mapdpm.kinds.kinds import CATEGORY, CIRCULAR, CONSTANT, CONTINUOUS, COUNT, FLAG, ROUNDED, SPIKED, ColumnKind
 from mapdpm.likelihoods._measured import Measured
+from mapdpm.likelihoods._parameters import RESOLUTION
+from mapdpm.likelihoods._skipping import named
 from mapdpm.likelihoods.beta_bernoulli import BetaBernoulli
 from mapdpm.likelihoods.categorical import Categorical
 from mapdpm.likelihoods.gamma_poisson import GammaPoisson
-from mapdpm.likelihoods.mixed import Mixed
+from mapdpm.likelihoods.mixed import Mixed, of_columns
 from mapdpm.likelihoods.normal_gamma import NormalGamma
 from mapdpm.likelihoods.spiked import Circular, Flag, Spiked
+from mapdpm.names import AUTO
 
+_NUMBERS = (CONTINUOUS, ROUNDED)
+_MANY, _SALT = 20_000, 34  # rows, and another choice than that of the search for a prior
 _BOTH = (0.0, 1.0)
 _MOST_SPIKES = 2
 
@@ -23,18 +33,38 @@ class Plan(NamedTuple):
     """What a fit does with the columns of a table."""
 
     likelihood: Any
-    """The likelihood of the columns that are used: its columns are those of a table without the others."""
-    used: tuple[int, ...]
-    """The places of these columns."""
-    constants: tuple[tuple[int, Any], ...]
-    """The places of the others, with their values; None where a column has no value, or was left out as it is."""
+    """That of all columns, bound to them where they are of several kinds."""
+    left_out: tuple[int, ...]
+    """The places of columns that vary, and of which the user said that they are constant: they say nothing."""
 
 
-def likelihood_of(columns: Columns) -> Plan:
+def read_columns(likelihood: Any, X: Any, kinds: Any = None) -> Plan:
+    """The likelihood of the columns of ``X``: of their kinds for "auto"; steps belong to a class, too.
+
+    UserWarning for columns that look as if they were no measurements.
+    """
+    if isinstance(likelihood, str) and likelihood == AUTO:
+        found = _of_sample(X, kinds)
+        found.warn()
+        return likelihood_of(found, X)
+    if kinds is not None:
+        msg = f"kinds is for likelihood={AUTO!r}: a given family says what columns are; got {named(likelihood)} too"
+        raise ValueError(msg)
+    if (
+        isinstance(likelihood, type)
+        and RESOLUTION in getattr(likelihood, "axes", ())
+        and hasattr(likelihood, "feature")
+    ):
+        return Plan(_measured(_of_sample(X, {}), likelihood), ())
+    return Plan(of_columns(likelihood, X), ())
+
+
+def likelihood_of(columns: Columns, X: Any) -> Plan:
     """The likelihood of a table: ``NormalGamma``, with steps where there are some, or a ``Mixed`` of blocks.
 
     Continuous and rounded columns are one block, counts one, flags one, and so are columns with one spike, and with
-    two. Categories and angles are blocks of their own. Constants are left out, unless all columns are.
+    two. Categories and angles are blocks of their own. Columns of numbers that are constant are in the first block; a
+    search for relevant columns leaves them aside.
 
     Examples
     --------
@@ -42,38 +72,58 @@ def likelihood_of(columns: Columns) -> Plan:
     >>> from mapdpm import columns
     >>> rng = np.random.default_rng(0)
     >>> X = np.stack([rng.normal(size=200).round(1), np.maximum(rng.normal(size=200), 0.0), np.zeros(200)], axis=1)
-    >>> likelihood_of(columns(X))[:2]
-    (Mixed({(0,): Measured(NormalGamma, (0.1,)), (1,): Spiked(0.0, NormalGamma)}), (0, 1))
+    >>> likelihood_of(columns(X), X).likelihood
+    Mixed({(0, 2): Measured(NormalGamma, (0.1, 0.0)), (1,): Spiked(0.0, NormalGamma)})
     """
-    used = tuple(place for place, column in enumerate(columns) if column.kind != CONSTANT)
-    constants = tuple(
-        (place, column.spikes[0] if column.spikes else None)
-        for place, column in enumerate(columns)
-        if column.kind == CONSTANT
-    )
-    if not used:
-        return Plan(NormalGamma, tuple(range(len(columns))), ())
-    own = [columns[place] for place in used]
-    named = all(isinstance(column.name, str) for column in own)
-    keys: list[Any] = [column.name if named else place for place, column in enumerate(own)]
-    if all(column.kind in {CONTINUOUS, ROUNDED} for column in own):
-        return Plan(_measured(own), used, constants)
+    left_out = tuple(place for place, column in enumerate(columns) if column.kind == CONSTANT and column.n_distinct > 1)
+    texts = {column.name for column in columns_of(X) if column.kind == data.CATEGORY} if hasattr(X, "dtypes") else set()
+    own = [each._replace(kind=_read_as(each, texts)) for each in columns]
+    if all(column.kind in _NUMBERS for column in own):
+        return Plan(_measured(own), left_out)
     parts: dict[Any, Any] = {}
     for chosen, family_of in _BLOCKS:
-        block = [(key, column) for key, column in zip(keys, own, strict=True) if chosen(column)]
+        block = [column for column in own if chosen(column)]
         if block:
-            parts[tuple(key for key, _ in block)] = family_of([column for _, column in block])
-    for key, column in zip(keys, own, strict=True):
+            parts[tuple(column.name for column in block)] = family_of(block)
+    for column in own:
         if column.kind == CATEGORY:
-            parts[key] = Categorical
+            parts[column.name] = Categorical
         if column.kind == CIRCULAR:
-            parts[key] = Circular(column.step)
-    return Plan(Mixed(parts), used, constants)
+            parts[column.name] = Circular(column.step)
+    return Plan(Mixed(parts).bound_to(X), left_out)
 
 
-def _measured(columns: Sequence[ColumnKind]) -> Any:
-    steps = tuple(column.step for column in columns)
-    return Measured(NormalGamma, steps) if any(steps) else NormalGamma
+def _read_as(column: ColumnKind, texts: set[Any]) -> str:
+    """The kind as which a column is read: a constant is a number or a category."""
+    if column.kind != CONSTANT:
+        return column.kind
+    return CATEGORY if column.name in texts else CONTINUOUS
+
+
+def _of_sample(X: Any, kinds: Any) -> Columns:
+    """The kinds of the columns: of some rows where there are many, unless others contradict them."""
+    if type(X) is not np.ndarray or X.ndim != 2 or len(X) <= _MANY or X.dtype.kind != "f":  # noqa: PLR2004
+        return columns(X, kinds)
+    chosen = np.sort(np.argpartition(mixed_bits(np.arange(len(X)), _SALT), _MANY)[:_MANY])
+    found = columns(X[chosen], kinds)
+    few = [place for place, column in enumerate(found) if column.kind in {FLAG, CONSTANT, COUNT}]
+    rest = X[:, few]
+    low, high = np.fmin.reduce(rest), np.fmax.reduce(rest)
+    for at, place in enumerate(few):
+        known = found[place].spikes
+        fits = {
+            FLAG: bool(np.all(np.isin(rest[:, at], known) | np.isnan(rest[:, at]))),
+            CONSTANT: bool(low[at] == high[at]),
+            COUNT: bool(low[at] >= 0.0 and np.all((rest[:, at] % 1.0 == 0.0) | np.isnan(rest[:, at]))),
+        }
+        if not fits[found[place].kind]:
+            return columns(X, kinds)
+    return found
+
+
+def _measured(columns: Sequence[ColumnKind], family: Any = NormalGamma) -> Any:
+    steps = tuple(column.step if column.kind != CONSTANT else 0.0 for column in columns)
+    return Measured(family, steps) if any(steps) else family
 
 
 def _flags(columns: Sequence[ColumnKind]) -> Any:
@@ -94,7 +144,7 @@ def _with_spikes(kind: str, n: int) -> Callable[[ColumnKind], bool]:
 
 
 _BLOCKS: tuple[tuple[Callable[[ColumnKind], bool], Callable[[Sequence[ColumnKind]], Any]], ...] = (
-    (lambda column: column.kind in {CONTINUOUS, ROUNDED}, _measured),
+    (lambda column: column.kind in _NUMBERS, _measured),
     *((_with_spikes(SPIKED, n), _spiked) for n in range(1, _MOST_SPIKES + 1)),
     (_with_spikes(COUNT, 0), lambda _: GammaPoisson),
     *((_with_spikes(COUNT, n), _spiked) for n in range(1, _MOST_SPIKES + 1)),

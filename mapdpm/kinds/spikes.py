@@ -25,7 +25,7 @@ from math import lgamma, log, log1p
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm.kinds.steps import Grid
+from mapdpm.data.steps import Grid
 from mapdpm.protocol import Vector
 
 FALSE_ALARMS = 1e-3

@@ -235,6 +235,11 @@ class Mixed:
         """
         return moments_of_columns(self.keyed(), self._slices_of_keys(), shares, (means, variances))
 
+    def places(self) -> Labels:
+        """The place in ``X`` of each column of the table."""
+        of_blocks = (np.repeat(block.places, block.width // len(block.places)) for block in self.blocks)
+        return np.concatenate(list(of_blocks)).astype(np.int64)
+
     def sums_of_columns(self, values: Vector) -> Vector:
         """For each of the user's columns the sum of ``values`` of its columns in the table."""
         return sums_of_columns(self.keyed(), self._slices_of_keys(), values)
@@ -313,7 +318,7 @@ class Mixed:
 
     def units(self) -> list[Labels]:
         """The columns of the table, alone where features are independent, and else those that belong together."""
-        found = []
+        found: list[Labels] = []
         for block, own in zip(self.blocks, self.slices(), strict=True):
             columns = np.arange(own.start, own.stop)
             is_free = hasattr(block.kind, "feature") and not block.reading.period

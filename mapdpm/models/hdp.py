@@ -187,7 +187,7 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
         ValueError
             A parameter, the points or the groups are invalid; the message says where, and what was got.
         """
-        names, points, likelihood = self._read_to_fit(X)
+        names, points, plan = self._read_to_fit(X)
         prior, hyperpriors = self._priors()
         tree = read_tree(chosen_groups(y, groups), point_set(points).n_points)
         if tree.names[-1] is None:
@@ -200,7 +200,9 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
         structure = Structure(
             lambda flat: GroupedProblem.of(flat, tree, prior), order, (*alphas, hyperpriors[-1]), "clusters"
         )
-        fitted = self._fit(self._settings(len(order), structure)._replace(likelihood=likelihood), points)
+        fitted = self._fit(
+            self._settings(len(order), structure)._replace(likelihood=plan.likelihood, left_out=plan.left_out), points
+        )
         self._take(fitted, names)
         self._tree = tree.own
         self._set_table(*fitted.counted)

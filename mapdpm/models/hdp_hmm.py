@@ -168,12 +168,14 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
             A parameter, the points or the sequences are invalid, or a sequence comes back after another one; the
             message says where, and what was got.
         """
-        names, points, likelihood = self._read_to_fit(X)
+        names, points, plan = self._read_to_fit(X)
         prior, hyperpriors = self._priors()
         n = point_set(points).n_points
         chain = read_sequences(chosen_groups(y, sequences), n)
         structure = Structure(lambda flat: SequenceProblem.of(flat, chain, prior), None, hyperpriors, "states")
-        fitted = self._fit(self._settings(n, structure)._replace(likelihood=likelihood), points)
+        fitted = self._fit(
+            self._settings(n, structure)._replace(likelihood=plan.likelihood, left_out=plan.left_out), points
+        )
         self._take(fitted, names)
         self._set_table(*fitted.counted)
         return self

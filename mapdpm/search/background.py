@@ -54,7 +54,7 @@ class Relevance(NamedTuple):
         constant = ~np.isnan(constants)
         moments[0, :, constant] = moments[1, :, constant] = constants[constant, None]
         moments[2, :, constant] = 0.0
-        return found._replace(moments=tuple(moments))
+        return found._replace(moments=(moments[0], moments[1], moments[2]))
 
 
 def moments_of(mixture: Mixture, steps: Vector | None) -> tuple[Matrix, Matrix, Matrix]:

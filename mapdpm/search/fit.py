@@ -61,6 +61,8 @@ class FitSettings(NamedTuple):
     missing: str = "error"
     """One of ``names.MISSING``: with "skip", NaN is a missing value."""
     structure: Structure | None = None
+    left_out: tuple[int, ...] = ()
+    """Columns of the points that say nothing, whatever they hold; a search for relevant columns knows them."""
 
 
 class WarmStart(NamedTuple):

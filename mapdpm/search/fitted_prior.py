@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.data import point_set
+from mapdpm.data.copies import without_copies
 from mapdpm.hashing import mixed_bits
-from mapdpm.kinds.copies import without_copies
 from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.protocol import Labels, Vector, Weights
 from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit

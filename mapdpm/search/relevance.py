@@ -184,7 +184,8 @@ def fit_relevant(settings: FitSettings, points: Any, weights: Weights, warm: War
     likelihood = fitting(settings.likelihood, taken, positive, settings.missing) if family is None else family
     settings = settings._replace(likelihood=likelihood)
     constants = constants_of(taken)
-    columns = [each for each in units_of(settings.likelihood, len(constants)) if np.isnan(constants[each]).any()]
+    own = units_of(settings.likelihood, len(constants))
+    columns = [each for each in own if np.isnan(constants[each]).any() and not np.isin(each, settings.left_out).any()]
     if not columns:
         return fit_with_prior(settings, points, weights, warm)
     constants[np.concatenate(columns)] = np.nan  # one that belongs to columns that vary is in their density

@@ -51,9 +51,10 @@ class SearchParameters:
 
 @dataclass(eq=False, repr=False)
 class ColumnParameters:
-    """The parameter of estimators that find the columns that carry clusters; ``MAPDPM`` says what it means."""
+    """The parameters of estimators that look at columns: what they are, and which carry clusters; as in ``MAPDPM``."""
 
     _: KW_ONLY
+    kinds: Any = None
     relevance: str = names.RELEVANCE[0]
 
 

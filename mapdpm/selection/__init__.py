@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mapdpm.data import point_set, read_by
+from mapdpm.kinds.likelihood import read_columns
 from mapdpm.likelihoods import NormalGamma
-from mapdpm.likelihoods.mixed import of_columns
 from mapdpm.names import AUTO, METHODS, MISSING
 from mapdpm.partition_priors.hyperpriors import InverseGammaPrior, check_prior
 from mapdpm.rng import seeded
@@ -132,7 +132,8 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     check_callable("callback", callback)
     if prior is not None:
         check_prior("prior", prior)
-    likelihood = of_columns(likelihood, X)
+    if method != METHODS[-1]:
+        likelihood = read_columns(likelihood, X, parameters.pop("kinds", None)).likelihood
     points = read_by(family_to_fit(likelihood) or likelihood, X, parameters.get("missing", MISSING[0]))
     names = _STREAM_PARAMETERS if method == METHODS[-1] else _BATCH_PARAMETERS
     alternating = method in _ALTERNATING

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mapdpm.kinds import steps
-from mapdpm.kinds.steps import grid_of
+from mapdpm.data import steps
+from mapdpm.data.steps import grid_of
 
 SIZES = (6, 50, 1000)
 

@@ -9,7 +9,7 @@ from sklearn import datasets
 from sklearn.metrics import adjusted_mutual_info_score
 
 from mapdpm import MAPDPM, NormalGamma
-from mapdpm.kinds.copies import without_copies
+from mapdpm.data.copies import without_copies
 from mapdpm.partition_priors import DirichletProcess
 from mapdpm.search.fitted_prior import relative
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm.data.steps import grid_of
 from mapdpm.hashing import mixed_bits
-from mapdpm.kinds.steps import grid_of
 from mapdpm.protocol import Labels
 
 _TIMES, _MORE = 8.0, 10.0
