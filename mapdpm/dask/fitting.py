@@ -10,7 +10,7 @@ import numpy as np
 from mapdpm.backends import resolve
 from mapdpm.dask.delayed_chunks import chunks_of
 from mapdpm.dask.runner import Client, OnDask, Read
-from mapdpm.estimators.dp_means import DPMeans
+from mapdpm.estimators.dp_means import DPMeans, warn_of_scale
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.likelihoods import NormalGamma
 from mapdpm.likelihoods._parameters import variances_of
@@ -138,6 +138,7 @@ def _fit_means(model: DPMeans, search: SearchSettings, run: OnDask) -> DPMeans:
     # The tolerance of a move is a number, and distances have a unit: in that of all points' spread they are near 1.
     variance = float(run.moments[1 + run.n_features :].sum() / run.moments[0])
     scale = 2.0 ** -round(0.5 * math.log2(variance)) if variance > SMALLEST else 1.0
+    warn_of_scale(run.moments[1 + run.n_features :], run.names)
     run.scale(scale)
     heard = reporter(search)
     if heard is not unheard:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
+
+import numpy as np
 
 from mapdpm.data.frames import Names, column_names
 from mapdpm.estimators.base import WeightedEstimator
@@ -11,8 +14,12 @@ from mapdpm.estimators.packed import FittedEstimator
 from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Vector
 from mapdpm.search.dp_means import distances_from, nearest_centres
 from mapdpm.search.fit_means import FittedMeans, MeansSettings, fit_means
+from mapdpm.search.observed import present_points, taking_part
 from mapdpm.search.settings import SearchParameters, check_init, check_search
 from mapdpm.validation import check_count, check_number, check_points, check_weights, refuse_value
+
+_ALL = 1e4
+"""So many times the variance of all others together, a column decides distances alone."""
 
 
 @dataclass(eq=False, repr=False)
@@ -87,6 +94,9 @@ class DPMeans(_Parameters, FittedEstimator, WeightedEstimator):
     More points give more clusters: the sum of squared distances grows with the number of points, and lam does not.
     ``MAPDPM`` has no such drift.
 
+    Distances are in the units of the columns, and each column counts by its variance: a constant one changes nothing. A
+    column with 10,000 times the variance of all others together warns (``UserWarning``), for then they hardly count.
+
     Examples
     --------
     >>> import numpy as np
@@ -116,7 +126,11 @@ class DPMeans(_Parameters, FittedEstimator, WeightedEstimator):
         names, points = column_names(X), check_points(X)
         init = check_init(self, len(points))
         settings = MeansSettings(*self._cluster_cost(len(points)), check_search(self), init)
-        self._take(fit_means(settings, points, check_weights(sample_weight, len(points), 0.0)), names)
+        weights = check_weights(sample_weight, len(points), 0.0)
+        taken, _ = taking_part(points, weights, present_points(weights))
+        with np.errstate(over="ignore"):
+            warn_of_scale(taken.var(axis=0, dtype=np.float64), names)
+        self._take(fit_means(settings, points, weights), names)
         return self
 
     def _take(self, fitted: FittedMeans, names: Names | None) -> None:
@@ -163,3 +177,16 @@ class DPMeans(_Parameters, FittedEstimator, WeightedEstimator):
 
     def _names_out(self, prefix: str) -> list[str]:
         return [f"{prefix}{k}" for k in range(self.n_clusters_)]
+
+
+def warn_of_scale(variances: Vector, names: Names | None) -> None:
+    """UserWarning where one column has nearly all of the variance; ``variances`` are those of columns, or multiples."""
+    widest = int(np.argmax(variances))
+    others = float(np.delete(variances, widest).sum())
+    if 0.0 < others < np.inf and variances[widest] >= _ALL * others:
+        which = widest if names is None else repr(names[widest])
+        msg = (
+            f"column {which} has {variances[widest] / others:.0e} times the variance of all others together, so "
+            "distances are those of this column; divide columns by their standard deviations, or leave it out"
+        )
+        warnings.warn(msg, UserWarning, stacklevel=3)

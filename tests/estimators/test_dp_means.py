@@ -177,3 +177,24 @@ def test_callback_time_limit_and_copies():
 def test_passes_and_sweeps_stop_at_the_limit_where_nothing_separates_clusters():
     model = DPMeans(lam=5.0, max_sweeps=20).fit(np.random.default_rng(0).normal(size=(20_000, 2)))
     assert (model.n_sweeps_, model.converged_) == (40, False)
+
+
+def test_a_constant_column_changes_nothing():
+    X = np.random.default_rng(0).choice([0.0, 9.0], (60, 1)) + np.random.default_rng(1).normal(size=(60, 2))
+    model, wider = DPMeans().fit(X), DPMeans().fit(np.insert(X, 1, 7.0, axis=1))
+    assert wider.labels_.tolist() == model.labels_.tolist()
+    assert wider.objective_ == pytest.approx(model.objective_)
+    assert np.all(wider.cluster_centers_[:, 1] == 7.0)
+
+
+def test_a_column_that_decides_distances_alone_is_named():
+    pandas = pytest.importorskip("pandas")
+    X = np.random.default_rng(0).normal(size=(200, 3)) * [1.0, 300.0, 1.0]
+    said = "has .e[+]04 times the variance of all others together, .* divide columns by their standard deviations"
+    with pytest.warns(UserWarning, match=f"column 1 {said}"):
+        DPMeans(lam=1e7).fit(X)
+    with pytest.warns(UserWarning, match=f"column 'salary' {said}"):
+        DPMeans(lam=1e7).fit(pandas.DataFrame(X, columns=["age", "salary", "height"]))
+    X[0, 0] = 1e9  # a point that does not take part
+    DPMeans(lam=1e7).fit(X * [1.0, 0.1, 1.0], sample_weight=np.arange(200) > 0)
+    DPMeans(lam=1e7).fit(X[1:] * [0.0, 1.0, 0.0])  # one column varies
