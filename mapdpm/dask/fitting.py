@@ -9,11 +9,13 @@ import numpy as np
 
 from mapdpm.backends import resolve
 from mapdpm.dask.delayed_chunks import chunks_of
+from mapdpm.dask.relevance import fit_of_sample, whole_fit
 from mapdpm.dask.runner import Client, OnDask, Read
 from mapdpm.estimators.dp_means import DPMeans, warn_of_scale
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.likelihoods import NormalGamma
 from mapdpm.likelihoods._parameters import variances_of
+from mapdpm.likelihoods._restricted import restricted, restricted_points
 from mapdpm.likelihoods._skipping import has_verb, in_kernels, named
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.likelihoods.mixed import Mixed
@@ -65,6 +67,10 @@ def fit(model: Any, X: Any, client: Any = None, *, sample_weight: Any = None) ->
 
     Notes
     -----
+    Where ``relevance`` asks for it, the sample shows which columns carry clusters, and passes read these only;
+    ``relevance_`` is that of the sample. Constants, the density of the other columns, and the means and variances there
+    are those of all points.
+
     Some ten passes, O(N K D) each; this process holds clusters, a sample and some 32,768 points. Sums are joined in the
     order of chunks, so the result has the same bits for any number of workers and threads, and after losses. Other
     chunks of the same points change the last digits of sums, and so labels only where two clusters tie.
@@ -113,11 +119,22 @@ def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, delayed:
     run = OnDask(client, delayed, Read(family or likelihood, settings.prior.discount))
     deadline = Deadline(search.time_limit)
     raw = sample_of(run, Frame(None, settings.prior, np.zeros(run.n_features), "python"))
-    if family is not None:
-        of_sample = settings.prior.of_sample(len(raw.numbers) / run.n_points)
-        likelihood = fitted_prior(family, raw.points, raw.weights, settings._replace(prior=of_sample)).prior
-    elif likelihood is None:
+    if likelihood is None:
         likelihood = NormalGamma.described_by(*variances_of(run.moments))  # type: ignore[arg-type]  # arrays have them
+    likelihood = likelihood.for_data(raw.points) if family is None else family
+    prior = settings.prior.of_sample(len(raw.numbers) / run.n_points)
+    in_time = search._replace(time_limit=deadline.left())
+    of_sample = settings._replace(likelihood=likelihood, prior=prior, search=in_time)
+    whole = likelihood, run, raw
+    first = fit_of_sample(model.relevance, of_sample, run, raw)
+    if first is not None and not first.relevance.is_all:
+        columns = first.relevance.columns
+        likelihood, run = restricted(likelihood, columns), run.of_columns(columns)
+        raw = raw._replace(points=restricted_points(raw.points, columns))
+    if first is not None and not first.relevance.relevant.any():
+        settings = settings._replace(max_clusters=1, init="single")
+    if family is not None:
+        likelihood = fitted_prior(likelihood, raw.points, raw.weights, settings._replace(prior=prior)).prior
     likelihood = likelihood.for_data(raw.points)
     reader = in_kernels(likelihood, model.missing)
     backend = resolve(search.backend, reader)
@@ -127,7 +144,7 @@ def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, delayed:
     clusters = run(frame, passes.plain, in_order(found)).sums[0]  # ties go by this order in `labels`, too
     mixture = mixture_of(frame.likelihood, settings.prior, frame.anchor, *clusters)
     fitted = Fitted(likelihood, mixture, None, found.history, found.n_passes, found.converged, backend.name, warm=None)
-    model._take(fitted, run.names)  # noqa: SLF001
+    model._take(fitted if first is None else whole_fit(fitted, first, *whole), run.names)  # noqa: SLF001
     return model
 
 

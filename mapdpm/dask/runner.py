@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import dask
@@ -15,7 +16,8 @@ from mapdpm.dask.delayed_chunks import Recipe
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import Names, column_names
 from mapdpm.likelihoods._parameters import joined_moments, moments_of
-from mapdpm.protocol import Vector
+from mapdpm.likelihoods._restricted import has_columns, joined_columns, restricted_points
+from mapdpm.protocol import Labels, Vector
 from mapdpm.search import chunks, passes
 from mapdpm.search.chunks import Chunk, Frame, Passed
 from mapdpm.search.observed import present_points, taking_part
@@ -39,24 +41,31 @@ class Counted(NamedTuple):
     is_float32: bool
     names: Names | None
     moments: Vector | None
+    range: tuple[Vector, Vector] | None = None
+    """The smallest and the largest value of each column, where there are columns."""
     error: str | None = None
 
 
 class Read(NamedTuple):
     """How a worker turns a chunk into points: the likelihood or family that reads it (None: normal), discount and unit.
 
-    Points are multiplied by ``scale``, a power of two.
+    Points are multiplied by ``scale``, a power of two. With ``columns`` they have these only.
     """
 
     likelihood: Any
     discount: float
     scale: float = 1.0
+    columns: Labels | None = None
+    is_table: bool = False
+    """Whether points become rows of a ``Table``, as a product reads them."""
 
     def chunk(self, pair: Any, first: int) -> Chunk:
         """The points of ``pair``, which is points and weights, that take part."""
         X, given = pair
         points = read_by(self.likelihood, X)
         points = points if self.scale == 1.0 else points * self.scale
+        points = points if self.columns is None else restricted_points(points, self.columns)
+        points = joined_columns([points]) if self.is_table else points
         weights = check_weights(given, point_set(points).n_points, self.discount)
         points, kept = taking_part(points, weights, present_points(weights))
         if kept is None and given is not None:  # all chunks have weights, or none has
@@ -125,6 +134,17 @@ class OnDask:
         self.n_features, self.is_float32, self.names = known[0].n_features, known[0].is_float32, known[0].names
         moments = [look.moments for look in known if look.moments is not None]
         self.moments = joined_moments(moments) if moments else None
+        ranges = [look.range for look in known if look.range is not None]
+        self.constants = _constants(*zip(*ranges, strict=True)) if ranges else None
+
+    def of_columns(self, columns: Labels, *, is_table: bool = False) -> OnDask:
+        """Passes over the same points, of these columns only."""
+        run, D = copy.copy(self), self.n_features
+        run._read = self._read._replace(columns=columns, is_table=is_table)  # noqa: SLF001  (of this class)
+        run.n_features = len(columns)
+        if self.moments is not None:
+            run.moments = self.moments[[0, *(1 + columns), *(1 + D + columns)]]
+        return run
 
     def scale(self, scale: float) -> None:
         """Multiply all points by ``scale``, a power of two, from now on."""
@@ -188,12 +208,19 @@ def _counted(pair: Any, read: Read) -> Counted:
         chunk = read.chunk(pair, 0)
         if read.likelihood is not None and not asks_for_prior(read.likelihood):
             read.likelihood.for_data(chunk.points)
-        has_moments = isinstance(chunk.points, np.ndarray)
+        has_moments, table = isinstance(chunk.points, np.ndarray), getattr(chunk.points, "array", chunk.points)
         moments = moments_of(chunk.points, chunk.weights) if has_moments and chunk.n_points else None
         n_features, is_float32 = point_set(chunk.points).n_features, getattr(chunk.points, "dtype", None) == np.float32
-        return Counted(chunk.n_points, n_features, is_float32, names, moments)
+        ends = (table.min(axis=0), table.max(axis=0)) if has_columns(chunk.points) and chunk.n_points else None
+        return Counted(chunk.n_points, n_features, is_float32, names, moments, ends)
     except (ValueError, TypeError) as error:
-        return Counted(0, 0, False, None, None, str(error))
+        return Counted(0, 0, False, None, None, error=str(error))
+
+
+def _constants(low: Sequence[Vector], high: Sequence[Vector]) -> Vector:
+    """The value of each column that has one in all chunks; NaN for others."""
+    lowest = np.min(low, axis=0).astype(np.float64)
+    return np.where(lowest == np.max(high, axis=0), lowest, np.nan)
 
 
 def _check(looks: list[Counted]) -> None:

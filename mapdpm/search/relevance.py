@@ -32,7 +32,7 @@ from mapdpm.search.fitted_prior import (
 from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.observed import fitting, present_points, taking_part
 from mapdpm.search.settings import Deadline
-from mapdpm.search.units import Mask, Units, best_set
+from mapdpm.search.units import Mask, Units, _log_prior, best_set
 from mapdpm.search.widths import family_to_fit
 
 _ROUNDS = 6
@@ -177,13 +177,22 @@ def present_labels(fitted: Fitted) -> Labels:
     return labels
 
 
-def fit_relevant(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | None = None) -> Fitted:
-    """``fit_with_prior``, of the columns that carry clusters; ``Fitted.relevance`` says which those are."""
+def fit_relevant(
+    settings: FitSettings,
+    points: Any,
+    weights: Weights,
+    warm: WarmStart | None = None,
+    constants: Vector | None = None,
+) -> Fitted:
+    """``fit_with_prior``, of the columns that carry clusters; ``Fitted.relevance`` says which those are.
+
+    ``constants`` are those of ``constants_of``, where ``points`` are some of all.
+    """
     taken, positive = taking_part(points, weights, present_points(weights))
     family = family_to_fit(settings.likelihood)
     likelihood = fitting(settings.likelihood, taken, positive, settings.missing) if family is None else family
     settings = settings._replace(likelihood=likelihood)
-    constants = constants_of(taken)
+    constants = constants_of(taken) if constants is None else constants.copy()
     own = units_of(settings.likelihood, len(constants))
     columns = [each for each in own if np.isnan(constants[each]).any() and not np.isin(each, settings.left_out).any()]
     if not columns:
@@ -205,6 +214,13 @@ def fit_relevant(settings: FitSettings, points: Any, weights: Weights, warm: War
             break
         fitted, found = other, again
     return search.whole(fitted, found.relevant, every, constants)
+
+
+def log_prior_of(likelihood: Any, relevance: Relevance) -> float:
+    """log p(R), less that of all units of ``likelihood``."""
+    units = units_of(likelihood, len(relevance.relevant))
+    varying = [own for own in units if np.isnan(relevance.constants[own]).any()]
+    return _log_prior(np.array([relevance.relevant[own].all() for own in varying]))
 
 
 def constants_of(points: Any) -> Vector:

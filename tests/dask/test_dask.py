@@ -280,3 +280,49 @@ def test_killed_workers_change_no_bit_and_a_deadly_chunk_is_an_error():
         blocks[2] = dask.delayed(_die)(blocks[2])
         with pytest.raises(RuntimeError, match="smaller chunks"):
             on_dask.fit(MAPDPM(), blocks, client)
+
+
+def test_columns_of_noise_and_constants():
+    """Columns, densities and means are those of points in memory, in chunks of any size and by any scheduler."""
+    rng = np.random.default_rng(0)
+    wide = np.column_stack([rng.normal(size=(N, 3)), X[:, 0], np.full(N, 5.0), X[:, 1]])
+    in_memory = MAPDPM().fit(wide)
+    assert in_memory.relevant_.tolist() == [False, False, False, True, False, True]
+    with dask.config.set(scheduler="synchronous"):
+        model = on_dask.fit(MAPDPM(), chunks_of(wide))
+    with dask.config.set(scheduler="threads"):
+        assert bits_of(on_dask.fit(MAPDPM(), chunks_of(wide))) == bits_of(model)
+    assert model.relevant_.tolist() == in_memory.relevant_.tolist()
+    np.testing.assert_allclose(model.log_joint_, in_memory.log_joint_, rtol=1e-12)
+    np.testing.assert_allclose(model.relevance_, in_memory.relevance_, rtol=1e-9)
+    np.testing.assert_allclose(model.means_, in_memory.means_, atol=1e-12)
+    np.testing.assert_allclose(model.variances_, in_memory.variances_, atol=1e-11)
+    np.testing.assert_allclose(model.score_samples(wide), in_memory.score_samples(wide), atol=1e-10)
+    found = dask.compute(*on_dask.labels(model, chunks_of(wide)))
+    assert np.concatenate(found).tolist() == in_memory.labels_.tolist()
+    assert type(model).from_bytes(model.to_bytes()).score(wide) == model.score(wide)
+
+
+def test_what_no_sample_shows_is_that_of_all_points(monkeypatch):
+    """A column of one value but for one point is no constant, and its density is that of all points."""
+    monkeypatch.setattr(fit_in_passes, "SAMPLE", 600)
+    rng = np.random.default_rng(0)
+    wide = np.column_stack([X, np.full(N, 5.0), rng.normal(size=N)])
+    wide[N // 2, 2] = 6.0
+    model = on_dask.fit(MAPDPM(), chunks_of(wide))
+    assert model.relevant_.tolist() == [True, True, False, False]
+    assert model.predict(wide[N // 2 : N // 2 + 1], novelty=True) != -1
+    np.testing.assert_allclose(np.average(model.means_, axis=0, weights=model.cluster_sizes_), wide.mean(axis=0))
+    background = model._relevance.background
+    assert background.counts.tolist() == [N]
+    means, variances = background.likelihood.moments(background.state.rows[:1])
+    np.testing.assert_allclose(means[0] + background.anchor, wide[:, 2:].mean(axis=0))
+    np.testing.assert_allclose(variances[0], wide[:, 2:].var(axis=0))
+
+
+def test_noise_alone_is_one_cluster():
+    noise = np.random.default_rng(0).normal(size=(N, 4))
+    model = on_dask.fit(MAPDPM(), chunks_of(noise))
+    assert model.n_clusters_ == 1
+    assert not model.relevant_.any()
+    np.testing.assert_allclose(model.log_joint_, MAPDPM().fit(noise).log_joint_, rtol=1e-12)
