@@ -171,19 +171,33 @@ def builder(module: str, real: str) -> FFI:
     return ffi
 
 
-def load_clone(clone: str, folder: Path) -> tuple[Any, Any]:
+def _sources_with_clones(compiling: list[str], sources: list[str]) -> list[str]:
+    """The sources that have a function for each level of processors: those that read the header which names them."""
+    rules = subprocess.run([*compiling, "-MM", *sources], check=True, capture_output=True, text=True)  # noqa: S603
+    read = [rule.split() for rule in rules.stdout.replace("\\\n", " ").splitlines()]
+    ours = {words[1] for words in read if any(word.endswith("/mapdpm_score_table.h") for word in words)}
+    return [path for path in sources if path in ours or Path(path).parent.name == Path(_FAMILIES).name]
+
+
+def load_clone(clone: str, folder: Path, common: Path | None = None) -> tuple[Any, Any]:
     """The library for float64 as a processor of that level runs it, and its ffi: one of ``CLONES``, compiled by gcc.
 
-    For tests and measurements; the processor must have that level.
+    For tests and measurements; the processor must have that level. The objects that no clone changes are made once in
+    the folder ``common``.
     """
     source, library = folder / "_c64.c", folder / "_c64.abi3.so"
     float64.emit_c_code(str(source))
     chosen = "-DMAPDPM_NO_CLONES" if clone == "default" else f'-DMAPDPM_ONE_CLONE="{clone}"'
     switches = [f"-DMAPDPM_{name}" for name in ("REAL=double", "MISSING", "GROUPS", "STATES", "SURPRISE")]
     folders = [f"-I{sysconfig.get_path('include')}", f"-I{_ROOT / _KERNELS}"]
-    sources = [str(source), *(str(_ROOT / path) for path in (*_files(".c"), *_WRITTEN))]
-    flags = [*_FLAGS, *switches, chosen, "-fPIC", "-shared"]
-    command = [shutil.which("gcc") or "gcc", *flags, *folders, *sources, "-lm", "-o", str(library)]
+    compiling = [shutil.which("gcc") or "gcc", *_FLAGS, *switches, *folders, "-fPIC"]
+    sources = [str(_ROOT / path) for path in (*_files(".c"), *_WRITTEN)]
+    changed = _sources_with_clones(compiling, sources)
+    same, objects = sorted({*sources} - {*changed}), common or folder
+    if not list(objects.glob("*.o")):
+        subprocess.run([*compiling, "-c", *same], check=True, cwd=objects, capture_output=True)  # noqa: S603
+    made = [str(path) for path in sorted(objects.glob("*.o"))]
+    command = [*compiling, chosen, "-shared", str(source), *changed, *made, "-lm", "-o", str(library)]
     subprocess.run(command, check=True, capture_output=True)  # noqa: S603  (its own sources)
     module = _loaded("mapdpm.backends._c64", library)
     return module.lib, module.ffi

@@ -41,16 +41,22 @@ def test_the_names_of_clones(build):
     assert all(f'"{name}"' in text for name in CLONES)
 
 
+@pytest.fixture(scope="module")
+def common(tmp_path_factory):
+    """A folder for the objects that all clones have."""
+    return tmp_path_factory.mktemp("common")
+
+
 @pytest.mark.complete
 @pytest.mark.parametrize("clone", CLONES)
-def test_every_processor_finds_the_same(clone, build, tmp_path, monkeypatch):
+def test_every_processor_finds_the_same(clone, build, common, tmp_path, monkeypatch):
     """To the last bit: wider vectors round as narrow ones do, and what is fused is a bound and no more."""
     if shutil.which("gcc") is None:
         pytest.skip("there is no gcc; apt-get install gcc")
     flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split() if Path("/proc/cpuinfo").exists() else []
     if not build.CLONES[clone] <= set(flags):
         pytest.skip(f"this processor does not have {', '.join(sorted(build.CLONES[clone] - set(flags)))}")
-    loaded, library = build.load_clone(clone, tmp_path), c_calls.library
+    loaded, library = build.load_clone(clone, tmp_path, common), c_calls.library
     for name in REGIMES:
         X = REGIMES[name](np.random.default_rng([37, *name.encode()])).astype(np.float64)
         monkeypatch.setattr(c_calls, "library", library)
