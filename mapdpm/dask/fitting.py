@@ -13,6 +13,7 @@ from mapdpm.dask.relevance import fit_of_sample, whole_fit
 from mapdpm.dask.runner import Client, OnDask, Read
 from mapdpm.estimators.dp_means import DPMeans, warn_of_scale
 from mapdpm.estimators.map_dpm import MAPDPM
+from mapdpm.kinds.likelihood import with_steps
 from mapdpm.likelihoods import NormalGamma
 from mapdpm.likelihoods._parameters import variances_of
 from mapdpm.likelihoods._restricted import restricted, restricted_points
@@ -121,7 +122,7 @@ def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, delayed:
     raw = sample_of(run, Frame(None, settings.prior, np.zeros(run.n_features), "python"))
     if likelihood is None:
         likelihood = NormalGamma.described_by(*variances_of(run.moments))  # type: ignore[arg-type]  # arrays have them
-    likelihood = likelihood.for_data(raw.points) if family is None else family
+    likelihood = likelihood.for_data(raw.points) if family is None else with_steps(family, raw.points)
     prior = settings.prior.of_sample(len(raw.numbers) / run.n_points)
     in_time = search._replace(time_limit=deadline.left())
     of_sample = settings._replace(likelihood=likelihood, prior=prior, search=in_time)

@@ -8,12 +8,13 @@ import numpy as np
 
 from mapdpm.backends import resolve
 from mapdpm.dask.runner import OnDask
-from mapdpm.likelihoods._restricted import completed, has_columns, restricted_points
+from mapdpm.likelihoods._parameters import completed, steps_of
+from mapdpm.likelihoods._restricted import has_columns, restricted_points
 from mapdpm.likelihoods._skipping import in_kernels
 from mapdpm.names import MISSING, RELEVANCE
 from mapdpm.protocol import Labels
 from mapdpm.search import passes
-from mapdpm.search.background import Relevance
+from mapdpm.search.background import Relevance, moments_of
 from mapdpm.search.chunks import Chunk, Frame, Labelling, Passed, Picked, Sums, frame_of, labelling_of, sums_of
 from mapdpm.search.fit import FitSettings, Fitted
 from mapdpm.search.observed import anchor_for
@@ -58,7 +59,7 @@ def whole_fit(fitted: Fitted, of_sample: Fitted, family: Any, run: OnDask, sampl
 def _with_moments(relevance: Relevance, likelihood: Any, fitted: Fitted, run: OnDask, sample: Picked) -> Relevance:
     """``relevance`` with the means and variances of the clusters in all columns; NaN where the family has none."""
     own, prior, anchor, _ = fitted.mixture
-    moments = np.full((2, len(fitted.mixture.counts), len(relevance.relevant)), np.nan)
+    moments = np.full((3, len(fitted.mixture.counts), len(relevance.relevant)), np.nan)
     if hasattr(likelihood, "moments"):
         reader = in_kernels(likelihood, MISSING[0])
         of_all = frame_of(reader, prior, anchor_for(likelihood, sample.points), resolve("auto", reader).name)
@@ -66,9 +67,8 @@ def _with_moments(relevance: Relevance, likelihood: Any, fitted: Fitted, run: On
         labelling = labelling_of(frame, Sums(fitted.mixture.counts, fitted.mixture.statistics))
         sums = run(of_all, _by_labels, frame, labelling, relevance.columns).sums[0]
         mixture = mixture_of(of_all.likelihood, prior, of_all.anchor, *sums)
-        moments[:] = of_all.likelihood.moments(mixture.state.rows[:-1])
-        moments[0] += of_all.anchor
-    return relevance._replace(moments=(moments[0], moments[1]))
+        moments[:] = moments_of(mixture, steps_of(likelihood))
+    return relevance._replace(moments=(moments[0], moments[1], moments[2]))
 
 
 def _by_labels(of_all: Frame, chunk: Chunk, frame: Frame, labelling: Labelling, columns: Labels) -> Passed:

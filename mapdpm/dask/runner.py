@@ -16,7 +16,7 @@ from mapdpm.dask.delayed_chunks import Recipe
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import Names, column_names
 from mapdpm.likelihoods._parameters import joined_moments, moments_of
-from mapdpm.likelihoods._restricted import has_columns, joined_columns, restricted_points
+from mapdpm.likelihoods._restricted import as_table, has_columns, restricted_points
 from mapdpm.protocol import Labels, Vector
 from mapdpm.search import chunks, passes
 from mapdpm.search.chunks import Chunk, Frame, Passed
@@ -65,7 +65,7 @@ class Read(NamedTuple):
         points = read_by(self.likelihood, X)
         points = points if self.scale == 1.0 else points * self.scale
         points = points if self.columns is None else restricted_points(points, self.columns)
-        points = joined_columns([points]) if self.is_table else points
+        points = as_table(points) if self.is_table else points
         weights = check_weights(given, point_set(points).n_points, self.discount)
         points, kept = taking_part(points, weights, present_points(weights))
         if kept is None and given is not None:  # all chunks have weights, or none has

@@ -122,8 +122,15 @@ def _of_sample(X: Any, kinds: Any) -> Columns:
 
 
 def _measured(columns: Sequence[ColumnKind], family: Any = NormalGamma) -> Any:
-    steps = tuple(column.step if column.kind != CONSTANT else 0.0 for column in columns)
+    steps = tuple(_step_of(column) for column in columns)
     return Measured(family, steps) if any(steps) else family
+
+
+def _step_of(column: ColumnKind) -> float:
+    """The step of a column that is read as a number."""
+    if column.kind in {FLAG, COUNT}:
+        return 1.0 if column.kind == COUNT else float(np.ptp(column.spikes))
+    return 0.0 if column.kind in {CONSTANT, CIRCULAR} else column.step
 
 
 def _flags(columns: Sequence[ColumnKind]) -> Any:
