@@ -106,12 +106,18 @@ _LIKE_NUMBERS = re.compile(r"\s*[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?\s*")
 _MANY, _FEW_ROWS = 0.5, 20
 
 
-def warn_of_names(column: Column) -> None:
-    """UserWarning where most values of a category differ; NotNumbersError where all are numbers, written as text."""
+def refuse_numbers_as_text(column: Column) -> None:
+    """NotNumbersError where all values of a category are numbers, written as text."""
     present = [value for value in column.values if not is_missing(value)]
     if present and all(isinstance(value, str) and _LIKE_NUMBERS.fullmatch(value) for value in present):
         msg = f"column {column.name!r} holds numbers written as text, such as {present[0]!r}; convert them to numbers"
         raise NotNumbersError(msg)
+
+
+def warn_of_names(column: Column) -> None:
+    """UserWarning where most values of a category differ; NotNumbersError where all are numbers, written as text."""
+    refuse_numbers_as_text(column)
+    present = [value for value in column.values if not is_missing(value)]
     n_levels = len(set(present))
     if len(present) > _FEW_ROWS and n_levels > _MANY * len(present):
         msg = f"column {column.name!r} has {n_levels} different values in {len(present)} rows, like names; leave it out"

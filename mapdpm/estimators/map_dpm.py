@@ -192,7 +192,7 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         ValueError
             A parameter or the data is invalid; the message says where, and what was got.
         """
-        names, points, plan = self._read_to_fit(X, self.missing)
+        names, points, plan = self._read_to_fit(X, self.missing, sample_weight)
         self._fit_points(points, sample_weight, names=names, plan=plan)
         return self
 

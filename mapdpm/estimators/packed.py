@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mapdpm.backends import Backend, resolve
 from mapdpm.compat import scikit_learn
 from mapdpm.data import read_by
+from mapdpm.data.columns import kinds_differ
 from mapdpm.data.frames import Names, column_names
 from mapdpm.data.table import Table
 from mapdpm.estimators.base import Estimator
@@ -112,13 +113,21 @@ class PackedMixture(FittedEstimator):
         self.converged_ = fitted.converged
         self._warn_unless(fitted.converged)
 
-    def _read_to_fit(self, X: Any, missing: str | None = None) -> tuple[Names | None, Any, Plan]:
+    def _read_to_fit(
+        self, X: Any, missing: str | None = None, sample_weight: Any = None
+    ) -> tuple[Names | None, Any, Plan]:
         """The names of the columns of ``X``, its points in the form that the likelihood reads, and the likelihood."""
         names = None if type(X) is np.ndarray else column_names(X)
         likelihood, kinds = self.likelihood, self.kinds
-        if names is None and (kinds is not None or isinstance(likelihood, (str, type))):
-            X = read_by(family_to_fit(likelihood) or likelihood, X, missing)  # checked, as points of numbers are
-        plan = Plan(likelihood, ()) if isinstance(X, Table) and kinds is None else read_columns(likelihood, X, kinds)
+        if (kinds is not None or isinstance(likelihood, (str, type))) and not kinds_differ(X):
+            checked = read_by(family_to_fit(likelihood) or likelihood, X, missing)
+            X = checked if names is None else X
+        looked = X
+        if sample_weight is not None and isinstance(X, np.ndarray) and np.shape(sample_weight) == (len(X),):
+            positive = np.asarray(sample_weight) != 0  # the others take no part
+            looked = X[positive] if positive.any() else X
+        is_read = isinstance(X, Table) and kinds is None
+        plan = Plan(likelihood, ()) if is_read else read_columns(likelihood, looked, kinds)
         family = family_to_fit(plan.likelihood) if asks_for_prior(plan.likelihood) else plan.likelihood
         points = read_by(family, X, missing)
         if plan.left_out and isinstance(points, Table):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.data import columns as data
-from mapdpm.data.columns import columns_of
+from mapdpm.data.columns import columns_of, refuse_numbers_as_text
 from mapdpm.hashing import mixed_bits
 from mapdpm.kinds.columns import Columns, columns
 from mapdpm.kinds.kinds import CATEGORY, CIRCULAR, CONSTANT, CONTINUOUS, COUNT, FLAG, ROUNDED, SPIKED, ColumnKind
@@ -50,13 +50,13 @@ def read_columns(likelihood: Any, X: Any, kinds: Any = None) -> Plan:
     if kinds is not None:
         msg = f"kinds is for likelihood={AUTO!r}: a given family says what columns are; got {named(likelihood)} too"
         raise ValueError(msg)
-    if (
-        isinstance(likelihood, type)
-        and RESOLUTION in getattr(likelihood, "axes", ())
-        and hasattr(likelihood, "feature")
-    ):
-        return Plan(_measured(_of_sample(X, {}), likelihood), ())
-    return Plan(of_columns(likelihood, X), ())
+    return Plan(of_columns(with_steps(likelihood, X), X), ())
+
+
+def with_steps(family: Any, X: Any) -> Any:
+    """A class of a normal family with the steps of its columns, whatever else they are; any other likelihood itself."""
+    has_steps = isinstance(family, type) and RESOLUTION in getattr(family, "axes", ()) and hasattr(family, "feature")
+    return _measured(_of_sample(X, None), family) if has_steps else family
 
 
 def likelihood_of(columns: Columns, X: Any) -> Plan:
@@ -76,8 +76,10 @@ def likelihood_of(columns: Columns, X: Any) -> Plan:
     Mixed({(0, 2): Measured(NormalGamma, (0.1, 0.0)), (1,): Spiked(0.0, NormalGamma)})
     """
     left_out = tuple(place for place, column in enumerate(columns) if column.kind == CONSTANT and column.n_distinct > 1)
-    texts = {column.name for column in columns_of(X) if column.kind == data.CATEGORY} if hasattr(X, "dtypes") else set()
-    own = [each._replace(kind=_read_as(each, texts)) for each in columns]
+    texts = [column for column in columns_of(X) if column.kind == data.CATEGORY] if hasattr(X, "dtypes") else []
+    for text in texts:
+        refuse_numbers_as_text(text)
+    own = [each._replace(kind=_read_as(each, {text.name for text in texts})) for each in columns]
     if all(column.kind in _NUMBERS for column in own):
         return Plan(_measured(own), left_out)
     parts: dict[Any, Any] = {}

@@ -52,8 +52,8 @@ class Relevance(NamedTuple):
         moments = np.full((3, len(mixture.counts), n_columns), np.nan)
         moments[:, :, own] = moments_of(mixture, steps)
         constant = ~np.isnan(constants)
-        moments[0, :, constant] = moments[1, :, constant] = constants[constant, None]
-        moments[2, :, constant] = 0.0
+        moments[0][:, constant] = moments[1][:, constant] = constants[constant]
+        moments[2][:, constant] = 0.0
         return found._replace(moments=(moments[0], moments[1], moments[2]))
 
 

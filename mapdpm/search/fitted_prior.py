@@ -166,7 +166,8 @@ def prior_of_sample(
     """``fitted_prior``, from fits to this ``sample`` of the points; the path begins at a prior that is ``known``."""
     taken, own = taking_part(points, weights, present_points(weights))
     own = relative(settings.prior, own)[1]
-    widths = widths_of(family, empirical_prior(family, taken, own, settings.missing).for_data(taken))
+    whole = empirical_prior(family, *_with_values(taken, own), settings.missing)
+    widths = widths_of(family, whole.for_data(taken))
     prior, kept = relative(settings.prior, sample.weights)
     kept = None if kept is None else np.minimum(kept, 1.0)  # a heavier point would be copies of one, too
     search = settings.search._replace(
@@ -238,6 +239,13 @@ def _joint(step: _Step) -> float:
 def _under(settings: FitSettings, prior: Any, deadline: Deadline) -> FitSettings:
     """``settings`` with this prior, in the time that is left."""
     return settings._replace(likelihood=prior, search=settings.search._replace(time_limit=deadline.left()))
+
+
+def _with_values(points: Any, weights: Weights) -> tuple[Any, Weights]:
+    """The points that have a value in these columns: those of others may be in columns that are not here."""
+    if not isinstance(points, np.ndarray) or not (empty := np.isnan(points).all(axis=1)).any():
+        return points, weights
+    return _rows(points, weights, np.flatnonzero(~empty))
 
 
 def _rows(points: Any, weights: Weights, chosen: Labels) -> tuple[Any, Weights]:

@@ -36,7 +36,7 @@ from mapdpm.search.units import Mask, Units, _log_prior, best_set
 from mapdpm.search.widths import family_to_fit
 
 _ROUNDS = 6
-_CLEAR = 3.0  # nats above the price: then other starts would not be better
+_CLEAR = 3.0  # nats that are no chance
 _FEW_UNITS = 5  # of few points all sets are tried
 
 
@@ -89,9 +89,9 @@ class _Search:
         gains = self.units.gains(best.labels)
         if best.relevant.all() and gains.min() > _CLEAR:
             return best
-        alone = self.units.alone()
-        if np.any(alone & ~best.relevant):
-            best = max(best, self._climbed(alone), key=_joint)
+        alone = self.units.gains_alone()
+        if np.any(alone > gains + _CLEAR):
+            best = max(best, self._climbed(alone > _CLEAR), key=_joint)
         nearly = best.relevant | (self.units.gains(best.labels) > 0.0)
         return max(best, self._climbed(nearly), key=_joint)
 

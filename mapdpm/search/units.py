@@ -15,14 +15,14 @@ from mapdpm.likelihoods._restricted import as_table, joined, restricted, restric
 from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.partition_priors import DirichletProcess
 from mapdpm.protocol import Labels, Model, Vector, Weights
-from mapdpm.search.alone import have_clusters
+from mapdpm.search.alone import gains_alone
 from mapdpm.search.observed import Observed, observed
 from mapdpm.search.widths import WidthsOfParts, family_to_fit
 from mapdpm.state import Mixture, empty, mixture_of
 
 Mask = NDArray[np.bool_]
 
-_LEAST = 0.5  # nats that a relevant column gains; p(R) may ask for less where most are relevant
+_LEAST = 2.0  # nats that a relevant column gains; p(R) asks for less where most are relevant, and chance gives more
 _PRIOR = DirichletProcess(1.0)
 
 
@@ -62,10 +62,9 @@ class Units:
             self._last, self._gains = labels, self._evidence(labels)[0] - self.together
         return self._gains
 
-    def alone(self) -> Mask:
-        """Which units have clusters by themselves."""
-        parts = have_clusters(self._seen.shifted, self._seen.data)
-        return np.add.reduceat(np.array(parts, dtype=np.int64), self._first_parts) > 0
+    def gains_alone(self) -> Vector:
+        """What each unit gains by clusters of its own, those of one column; in nats."""
+        return np.add.reduceat(gains_alone(self._seen.shifted, self._seen.data), self._first_parts)
 
     def log_joint(self, log_joint: float, relevant: Mask) -> float:
         """J(z, R), less log p(R) of all units, from the log joint of the relevant ones."""

@@ -85,7 +85,8 @@ def test_parameters_of_the_likelihood_are_parameters():
     model = MAPDPM(2.0, likelihood=prior())
     params = model.get_params()
     assert params["alpha"] == 2.0
-    assert {name for name in params if "__" in name} == {f"likelihood__{name}" for name in ("m0", "c0", "a0", "b0")}
+    fields = ("m0", "c0", "a0", "b0", "resolution")
+    assert {name for name in params if "__" in name} == {f"likelihood__{name}" for name in fields}
     assert set(model.get_params(deep=False)) == {name for name in params if "__" not in name}
     before = model.likelihood
     assert model.set_params(alpha=3.0, likelihood__c0=0.5, likelihood__b0=[1.0, 2.0]) is model
