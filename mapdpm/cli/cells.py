@@ -39,7 +39,7 @@ class CellReader:
             self.kind = NUMBER if number is not None or _NO_TEXT.search(cell) else CATEGORY
             return self.value(cell)
         if self.kind == FLAG:
-            return number if number in {0.0, 1.0} else self._FLAGS.get(cell.strip().lower())
+            return self._FLAGS.get(cell.strip().lower()) if number is None else number
         return number if self.kind != CATEGORY else float(self.places.setdefault(cell.strip(), len(self.places)))
 
 
@@ -68,7 +68,7 @@ def complaint_of(cell: str, value: float | None, row: Sequence[str], kind: str |
         found = f"missing: {text!r}" if text else "blank"
         return f"is {found}; remove or fill such rows, or learn with --missing skip"
     if kind == FLAG:
-        return f"is no flag: {text[:40]!r}; flags are 0 and 1, true and false, yes and no, on and off"
+        return f"is no flag: {text[:40]!r}; flags are two numbers, true and false, yes and no, on and off"
     if value is None:
         separated = any(mark in text for mark in ";\t ")
         numbers = [place for place, other in enumerate(row, 1) if value_of(other) is not None]

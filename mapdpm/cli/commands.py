@@ -7,17 +7,17 @@ import json
 import time
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mapdpm import NormalGamma, load, plots, select_alpha
+from mapdpm import columns, load, plots, select_alpha
 from mapdpm.cli import demo, results, stderr, stdout, tables, tuning
 from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import beside_groups, chosen, warned
-from mapdpm.cli.kinds import kinds_of, mixed, named_kinds, warn
+from mapdpm.cli.kinds import kinds_of, named_kinds, of_cells, unusual
+from mapdpm.cli.likelihoods import likelihood_of_table
 from mapdpm.cli.models import check_convertible, model_and_table, model_of
 from mapdpm.cli.progress import ProgressLine
 from mapdpm.cli.tables import Table
@@ -25,8 +25,7 @@ from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.files.c_export import as_stream, c_files
 from mapdpm.files.disk import write_file
 from mapdpm.files.errors import ModelFileError
-from mapdpm.likelihoods._parameters import described
-from mapdpm.likelihoods._skipping import empirical_prior
+from mapdpm.kinds.columns import Columns
 from mapdpm.likelihoods.mixed import parameters_of
 from mapdpm.names import AUTO
 from mapdpm.plots.canvas import KINDS
@@ -43,9 +42,12 @@ def fit(arguments: argparse.Namespace) -> None:
     if arguments.picture is not None:
         _check_picture(arguments.picture)
     choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
-    table = _table(arguments, beside_groups(choice, arguments.groups))
+    table, stated = _table(arguments, beside_groups(choice, arguments.groups))
     progress = ProgressLine(quiet=arguments.quiet, verbose=arguments.verbose)
-    model = model_of(arguments, _likelihood(arguments, table), progress)
+    likelihood = likelihood_of_table(arguments, table, stated)
+    model = model_of(arguments, likelihood, progress)
+    if stated and likelihood == AUTO:
+        model.kinds = stated
     started = time.perf_counter()
     try:
         model.fit(table, **table.metadata())
@@ -61,7 +63,8 @@ def fit(arguments: argparse.Namespace) -> None:
         results.write_text(arguments.labels, results.lines(["label"], labels[:, None].tolist(), arguments.format))
     if not arguments.quiet:
         merged = None if arguments.merge_to is None else np.bincount(labels).tolist()
-        summary = _summary(model, table, seconds, arguments.format, merged)
+        found = columns(table, stated) if likelihood == AUTO else None
+        summary = _summary(model, table, seconds, arguments.format, merged, found)
         if arguments.labels is not None and str(arguments.labels) == results.STDOUT:
             stderr.write(f"{summary}\n")
         else:
@@ -74,11 +77,12 @@ def tune(arguments: argparse.Namespace) -> None:
     if arguments.picture is not None:
         _check_picture(arguments.picture)
     choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
-    table = _table(arguments, choice)
+    table, stated = _table(arguments, choice)
     progress = ProgressLine(quiet=arguments.quiet, verbose=arguments.verbose)
     given = {name: getattr(arguments, name) for name in ("max_clusters", "discount", "missing")}
     common = {name: value for name, value in given.items() if value}
-    prior = _likelihood(arguments, table)
+    prior = likelihood_of_table(arguments, table, stated)
+    common |= {"kinds": stated} if stated and prior == AUTO else {}
     grid = tuning.settings(arguments, prior, table)
     try:
         found = select_alpha(
@@ -108,11 +112,17 @@ def tune(arguments: argparse.Namespace) -> None:
         stderr.write(f"{shown}, by {found.method}\n")
 
 
-def _table(arguments: argparse.Namespace, choice: tables.Choice) -> Table:
-    """The data of ``fit`` and ``tune``, whose columns have the kinds of ``--kinds``, or those that their cells show."""
-    named = named_kinds(arguments.kinds) if arguments.kinds else {}
-    kinds = partial(kinds_of, named)
-    return tables.read_csv(arguments.data, choice, arguments.delimiter, gaps=arguments.missing == "skip", kinds=kinds)
+def _table(arguments: argparse.Namespace, choice: tables.Choice) -> tuple[Table, dict[Any, str]]:
+    """The data of ``fit`` and ``tune``; and the kinds of ``--kinds``, by the names or the places of its columns."""
+    named, kinds = named_kinds(arguments.kinds), list[str | None]()
+
+    def of_columns(cells: Sequence[str], places: Sequence[int]) -> list[str | None]:
+        kinds[:] = kinds_of(named, cells, places)
+        return [of_cells(kind) for kind in kinds]
+
+    gaps = arguments.missing == "skip"
+    table = tables.read_csv(arguments.data, choice, arguments.delimiter, gaps=gaps, kinds=of_columns)
+    return table, {name: kind for name, kind in zip(table.names, kinds, strict=True) if kind is not None}
 
 
 def predict(arguments: argparse.Namespace) -> None:
@@ -195,56 +205,6 @@ def demonstrate(arguments: argparse.Namespace) -> None:
         stdout.write(f"picture: {target}\n")
 
 
-def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
-    """The family whose prior is to be fitted; or with the prior of all points, changed by ``--prior``.
-
-    That is the prior where it is asked for, where a parameter is given or varied, and with groups.
-    """
-    family, changes = arguments.likelihood, dict(arguments.prior)
-    if len(changes) < len(arguments.prior):
-        names = ", ".join(name for name, _ in arguments.prior)
-        refuse_argument(f"--prior: each parameter at most once, got {names}")
-    if arguments.standardize and not changes:
-        warnings.warn("--standardize changes nothing without --prior, whose units it chooses", stacklevel=2)
-    if table.kinds is not None:
-        return _mixed(arguments, table)
-    fitted = not (changes or arguments.empirical_prior or vars(arguments).get("vary") or table.groups is not None)
-    if fitted:
-        return AUTO if family is NormalGamma else family
-    if family is NormalGamma and not changes:
-        return None
-    unknown = [name for name in changes if name not in family._fields]
-    if unknown:
-        known = ", ".join(family._fields)
-        refuse_argument(f"--prior: {family.name} has no parameter {unknown[0]!r}; it has {known}")
-    missing = arguments.missing or "error"
-    prior = empirical_prior(family, table, missing=missing)
-    if arguments.standardize and not (hasattr(family, "shifted") and hasattr(family, "scaled")):
-        refuse_argument(f"--standardize: {family.name} has no units to choose; leave it out")
-    try:
-        if not arguments.standardize:
-            return prior._replace(**changes)
-        # The model is the same in any units: the prior is put into standard units, changed, put back (decision 40).
-        _, centre, variance = described(table, missing=missing)
-        scale = np.sqrt(variance)
-        return prior.shifted(centre).scaled(1.0 / scale)._replace(**changes).scaled(scale).shifted(-centre)
-    except ValueError as error:
-        refuse_argument(f"--prior: {error}")
-
-
-def _mixed(arguments: argparse.Namespace, table: Table) -> Any:
-    """The product for columns of several kinds; its priors are fitted, or those of all points where that is asked."""
-    for option in ("prior", "standardize", "vary"):
-        if getattr(arguments, option, None):
-            refuse_argument(f"--{option}: is for columns of numbers only; choose these with --columns")
-    warn(table, named_kinds(arguments.kinds) if arguments.kinds else {})
-    likelihood = mixed(table.names, table.kinds or (), arguments.likelihood).bound_to(table)
-    if not arguments.empirical_prior:
-        return likelihood
-    missing = arguments.missing or "error"
-    return likelihood.empirical(likelihood.read_table(table, missing == "skip"), missing=missing)
-
-
 def _labels(arguments: argparse.Namespace, model: Any) -> Any:
     """The labels of the rows: clusters, or the merged clusters that ``--merge-to`` leaves."""
     if arguments.merge_to is None:
@@ -273,12 +233,15 @@ def _picture(model: Any, table: Table, labels: Any, path: Path) -> bytes:
     return plots.image(ax, path.suffix[1:])
 
 
-def _summary(model: Any, table: Table, seconds: float, kind: str, merged: list[int] | None) -> str:
+def _summary(
+    model: Any, table: Table, seconds: float, kind: str, merged: list[int] | None, found: Columns | None
+) -> str:
     rows, columns = table.values.shape
     prior = {name: np.asarray(value).tolist() for name, value in parameters_of(model.likelihood_).items()}
     facts = {
         "rows": rows,
         "columns": columns if table.columns is None else list(table.columns),
+        **({} if found is None else _kinds(found)),
         **_relevant(model, table),
         **({} if table.groups is None else {"groups": len(model.group_names_)}),
         "clusters": model.n_clusters_,
@@ -295,6 +258,7 @@ def _summary(model: Any, table: Table, seconds: float, kind: str, merged: list[i
         return json.dumps(facts)
     shown = facts | {
         "columns": str(columns) if table.columns is None else f"{columns} ({_shortened(table.columns)})",
+        **({"kinds": unusual(found, _names(table))} if found is not None and "kinds" in facts else {}),
         **({"relevant": _relevant_line(facts["relevant"], columns)} if "relevant" in facts else {}),
         "prior": _prior_line(prior),
         "log_joint": f"{model.log_joint_:.6f} nats",
@@ -303,6 +267,19 @@ def _summary(model: Any, table: Table, seconds: float, kind: str, merged: list[i
     }
     texts = {name: " ".join(map(str, each)) if isinstance(each, list) else each for name, each in shown.items()}
     return "\n".join(f"{name.replace('_', ' '):<10} {text}" for name, text in texts.items())
+
+
+def _names(table: Table) -> list[str]:
+    """The names of the columns, or their positions from 1."""
+    return (
+        [str(place) for place in range(1, table.values.shape[1] + 1)] if table.columns is None else list(table.columns)
+    )
+
+
+def _kinds(found: Columns) -> dict[str, Any]:
+    """The kinds of columns that are not continuous, as ``--kinds`` takes them; nothing where all are."""
+    kinds = {str(column.name): column.word() for column in found if column.said() or column.note}
+    return {"kinds": kinds} if kinds else {}
 
 
 def _relevant(model: Any, table: Table) -> dict[str, Any]:

@@ -5,30 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mapdpm import BetaBernoulli, Categorical, GammaPoisson, Mixed, NormalGamma
+from mapdpm import BetaBernoulli, Categorical, GammaPoisson, Mixed
 from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.data.columns import CATEGORY, FLAG, NUMBER, Column, warn_of_names
+from mapdpm.kinds.columns import Columns
+from mapdpm.kinds.given import WORDS, given_kind
+from mapdpm.kinds.kinds import CONSTANT, COUNT
+from mapdpm.likelihoods._readings import AS_IT_IS
 
-COUNT = "count"
-KINDS = (NUMBER, CATEGORY, FLAG, COUNT)
+KINDS = WORDS
 _FAMILIES: dict[str, Any] = {CATEGORY: Categorical, FLAG: BetaBernoulli, COUNT: GammaPoisson}
+_OF_CELLS: dict[str | None, str | None] = {None: None, CONSTANT: None, CATEGORY: CATEGORY, FLAG: FLAG}
+"""What cells of a kind hold, where it is not numbers; None where they will tell."""
 
 
 def named_kinds(options: Sequence[str]) -> dict[str, str]:
-    """The values of ``--kinds``, as ``mode=category,relay=flag``: the kind of each column that is named."""
+    """The values of ``--kinds``, as ``mode=category,rain=spiked:0,100``: the kind of each column that is named."""
+    texts: list[str] = []
+    for word in ",".join(options).split(",") if options else ():
+        if "=" in word or not texts:
+            texts.append(word.strip())
+        else:  # a second number of the last kind
+            texts[-1] += f",{word.strip()}"
     found: dict[str, str] = {}
-    for word in ",".join(options).split(","):
-        name, equals, kind = word.strip().rpartition("=")
-        if not equals or not name or kind not in KINDS:
-            refuse_argument(f"--kinds: must be COLUMN=KIND, with one of {', '.join(KINDS)}, got {word.strip()!r}")
+    for text in texts:
+        name, equals, kind = text.rpartition("=")
+        if not equals or not name:
+            refuse_argument(f"--kinds: must be COLUMN=KIND, with one of {', '.join(KINDS)}, got {text!r}")
         if name in found:
             refuse_argument(f"--kinds: {name} has two kinds")
+        try:
+            given_kind(kind, name)
+        except ValueError as error:
+            refuse_argument(f"--kinds: {error}")
         found[name] = kind
     return found
 
 
 def kinds_of(named: Mapping[str, str], cells: Sequence[str], places: Sequence[int]) -> list[str | None]:
-    """The kind of each column to read, by its name or its position from 1; None where its cells will tell."""
+    """The kind of each column to read, by its name or its position from 1; None where nothing is said of it."""
     left = dict(named)
     kinds = [left.pop(cells[place], None) or left.pop(str(place + 1), None) for place in places]
     if left:
@@ -37,29 +52,52 @@ def kinds_of(named: Mapping[str, str], cells: Sequence[str], places: Sequence[in
     return kinds
 
 
+def of_cells(kind: str | None) -> str | None:
+    """What the cells of a column of this kind hold; None where they will tell."""
+    return _OF_CELLS.get(kind, NUMBER)
+
+
 def of_model(model: Any) -> list[str | None] | None:
-    """The kinds of the columns that a model was fitted on, in their order; None where all are numbers."""
+    """What the columns hold that a model was fitted on, in their order; None where all are numbers."""
     likelihood = getattr(model, "likelihood_", None)
     if not isinstance(likelihood, Mixed):
         return None
     kinds: list[str | None] = [NUMBER] * likelihood.n_columns
     for block in likelihood.blocks:
-        for place in block.places:
-            kinds[place] = next((kind for kind, family in _FAMILIES.items() if issubclass(block.kind, family)), NUMBER)
+        for place in block.places if block.reading is AS_IT_IS else ():
+            found = next((kind for kind, family in _FAMILIES.items() if issubclass(block.kind, family)), NUMBER)
+            kinds[place] = of_cells(found)
     return kinds
 
 
-def warn(table: Any, named: Mapping[str, str]) -> None:
+def warn(table: Any, stated: Mapping[Any, str]) -> None:
     """UserWarning for a column of text that has nearly as many levels as rows, but for those whose kind is given."""
-    for place, (name, levels) in enumerate(zip(table.names, table.levels, strict=True)):
-        if levels and not {name, str(place + 1)} & set(named):
+    for name, levels in zip(table.names, table.levels, strict=True):
+        if levels and name not in stated:
             warn_of_names(Column(name, CATEGORY, table[name]))
 
 
-def mixed(names: Sequence[Any], kinds: Sequence[str], family: Any) -> Mixed:
+def mixed(table: Any, stated: Mapping[Any, str], family: Any) -> Mixed:
     """The product for columns of these kinds; ``family`` is that of all numbers together."""
-    parts: dict[Any, Any] = {
-        name: _FAMILIES[kind] for name, kind in zip(names, kinds, strict=True) if kind in _FAMILIES
-    }
-    numbers = tuple(name for name, kind in zip(names, kinds, strict=True) if kind == NUMBER)
-    return Mixed(({numbers: family or NormalGamma} if numbers else {}) | parts)
+    parts: dict[Any, Any] = {}
+    numbers: list[Any] = []
+    for name, of_cell in zip(table.names, table.kinds or [NUMBER] * len(table.names), strict=True):
+        kind = stated.get(name, of_cell)
+        if kind not in {NUMBER, *_FAMILIES}:
+            known = ", ".join((NUMBER, *_FAMILIES))
+            refuse_argument(f"--kinds: {kind!r} is for columns without --likelihood; with it there are {known}")
+        if kind == NUMBER:
+            numbers.append(name)
+        else:
+            parts[name] = _FAMILIES[kind]
+    return Mixed(({tuple(numbers): family} if numbers else {}) | parts)
+
+
+def unusual(columns: Columns, names: Sequence[str]) -> str:
+    """What is unusual about columns: ``humidity, noise: whole numbers; relay: two values``; empty if nothing is."""
+    said: dict[str, list[str]] = {}
+    for column, name in zip(columns, names, strict=True):
+        text = ", ".join(filter(None, (column.said(), column.note)))
+        if text:
+            said.setdefault(text, []).append(name)
+    return "; ".join(f"{', '.join(names)}: {text}" for text, names in said.items())

@@ -37,7 +37,7 @@ class Columns(tuple[ColumnKind, ...]):
         """UserWarning for each column with a note."""
         for column in self:
             if column.note:
-                warnings.warn(f"column {column.name!r}: {column.note}", stacklevel=caller_level())
+                warnings.warn(f"column {column.name!r} {column.note}", stacklevel=caller_level())
 
 
 def columns(X: Any, kinds: Mapping[Any, str] | None = None) -> Columns:
@@ -126,7 +126,8 @@ def _of_levels(column: Column, given: Given | None) -> ColumnKind:
     kind = CONSTANT if n_levels <= 1 or (given is not None and given.kind == CONSTANT) else CATEGORY
     note = ""
     if given is None:
-        note = notes.of_name(column.name, n_levels, len(present)) or notes.of_levels(n_levels, len(present))
+        data.refuse_numbers_as_text(column)
+        note = notes.of_levels(n_levels, len(present)) or notes.of_name(column.name, n_levels, len(present))
     missing = 1.0 - len(present) / len(column.values)
     only = tuple(present[:1]) if n_levels == 1 else ()
     return ColumnKind(column.name, kind, 0.0, only, n_levels, missing, use_of(kind, 0.0, only), note)
@@ -143,7 +144,7 @@ def _noted(found: list[ColumnKind], values: Matrix, is_given: list[bool]) -> lis
             note = notes.of_rows(values[:, at], column.n_distinct)
             note = note or notes.of_name(column.name, column.n_distinct, len(values))
             if at in copied:
-                note = note or f"a copy of column {found[copied[at]].name!r}, up to units and rounding"
+                note = note or f"is a copy of column {found[copied[at]].name!r}, up to units and rounding"
             if column.kind in {SPIKED, COUNT}:
                 note = note or notes.of_spikes(column.spikes, values[:, at])
         noted.append(column._replace(note=note))

@@ -29,6 +29,28 @@ class ColumnKind(NamedTuple):
     note: str = ""
     """What is suspicious about it; empty where nothing is."""
 
+    def said(self) -> str:
+        """What is unusual about it, in few words; empty for a continuous one."""
+        values = " and ".join(f"{each:g}" for each in self.spikes) if self.kind in {SPIKED, COUNT} else ""
+        rounded = "whole numbers" if self.step == 1.0 else f"rounded to {self.step:g}"
+        plain = {
+            CONTINUOUS: "",
+            ROUNDED: rounded,
+            SPIKED: rounded if self.step else "",
+            COUNT: "counts",
+            FLAG: "two values",
+            CATEGORY: "categories",
+            CONSTANT: "one value" if self.n_distinct == 1 else "left out",
+            CIRCULAR: f"angles of period {self.step:g}",
+        }[self.kind]
+        return ", ".join(filter(None, (plain, f"{values} far too often" if values else "")))
+
+    def word(self) -> str:
+        """The kind as ``kinds=`` takes it, with its step, period or spikes."""
+        if self.kind == SPIKED:
+            return f"{self.kind}:{','.join(f'{each:g}' for each in self.spikes)}"
+        return f"{self.kind}:{self.step:g}" if self.kind in {ROUNDED, CIRCULAR} else self.kind
+
 
 def use_of(kind: str, step: float, spikes: tuple[Any, ...]) -> str:
     """What a fit does with a column of this kind.

@@ -1,4 +1,7 @@
-"""What is suspicious about a column: a row number, a copy of another column, a class, a code for missing values."""
+"""What is suspicious about a column: a row number, a copy of another column, a class, a code for missing values.
+
+Each note goes on where the name of the column ends.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,9 @@ def of_rows(column: Vector, n_distinct: int) -> str:
     same = np.abs(steps - usual) <= 1e-6 * abs(usual)
     if (np.all(steps > 0.0) or np.all(steps < 0.0)) and same.mean() >= _STEADY:
         way = "rising" if usual > 0.0 else "falling"
-        return f"all distinct and {way} by {abs(usual):g} a row: is it a row number or a time?"
+        return f"is all distinct and {way} by {abs(usual):g} a row: is it a row number or a time?"
     if np.all(present == np.floor(present)) and np.ptp(present) == len(present) - 1:
-        return f"all whole numbers from {present.min():g} to {present.max():g}, once each: is it a row number?"
+        return f"has all whole numbers from {present.min():g} to {present.max():g}, once each: is it a row number?"
     return ""
 
 
@@ -38,9 +41,9 @@ def of_name(name: str | int, n_distinct: int, n_rows: int) -> str:
     """A note on a column that has the name of a class, or of a row number."""
     word = str(name).strip().lower()
     if word in _CLASSES and n_distinct <= min(_MOST_CLASSES, max(2, n_rows // 2)):
-        return f"named {name!r}, with {n_distinct} values: is it a class?"
+        return f"is named {name!r} and has {n_distinct} values: is it a class?"
     if word in _NUMBERS_OF_ROWS and n_distinct > n_rows // 2:
-        return f"named {name!r}, with {n_distinct} values: is it a row number?"
+        return f"is named {name!r} and has {n_distinct} values: is it a row number?"
     return ""
 
 
@@ -48,7 +51,7 @@ def of_levels(n_levels: int, n_present: int) -> str:
     """A note on a category most of whose values differ."""
     if n_present <= _FEW_ROWS or n_levels <= _MANY * n_present:
         return ""
-    return f"{n_levels} different values in {n_present} rows, like names; leave it out"
+    return f"has {n_levels} different values in {n_present} rows, like names; leave it out"
 
 
 def of_spikes(spikes: tuple[float, ...], column: Vector) -> str:
@@ -58,7 +61,9 @@ def of_spikes(spikes: tuple[float, ...], column: Vector) -> str:
     far = [each for each in spikes if each < low - (high - low) or each > high + (high - low)]
     if not far or low == high:
         return ""
-    return f"{' and '.join(f'{each:g}' for each in far)} far from all other values: does it stand for a missing one?"
+    return (
+        f"has {' and '.join(f'{each:g}' for each in far)} far from all other values: does it stand for a missing one?"
+    )
 
 
 def copies(columns: Matrix, steps: Vector) -> dict[int, int]:

@@ -120,6 +120,17 @@ def whole_family(blocks: list[Block]) -> Any:
     return first.family
 
 
+def families_of(family: Any) -> dict[str, Any]:
+    """The families of a key: "" is that of its numbers, "spike" that of its first spike, "spike2" of a second."""
+    if isinstance(family, (Flag, Circular)):
+        return {"": family.family}
+    found: dict[str, Any] = {}
+    while isinstance(family, Spiked):
+        found[f"spike{len(found) + 1}" if found else "spike"] = family.flag
+        family = family.family
+    return {"": family} | found
+
+
 def _checked(block: Block) -> Block:
     checked_family(block.family, block.names)
     if block.reading is not AS_IT_IS and block.is_category:

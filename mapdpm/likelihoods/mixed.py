@@ -12,7 +12,7 @@ import numpy as np
 from mapdpm.data.columns import CATEGORY, FLAG, columns_of, kinds_differ, numbers_of, warn_of_names
 from mapdpm.data.table import Table
 from mapdpm.data.tokens import Tokens
-from mapdpm.likelihoods._blocks import Block, Name, blocks_of, bound, empirical, text_of, whole_family
+from mapdpm.likelihoods._blocks import Block, Name, blocks_of, bound, empirical, families_of, text_of, whole_family
 from mapdpm.likelihoods._parameters import completed, said_of
 from mapdpm.likelihoods._product import Product, product_of
 from mapdpm.likelihoods._skipping import in_kernels
@@ -330,7 +330,9 @@ class Mixed:
         blocks, of_part = [], iter(part.blocks)
         for block, own in zip(self.blocks, self.slices(), strict=True):
             kept = columns[(columns >= own.start) & (columns < own.stop)] - own.start
-            family = completed(block.family, next(of_part).family, kept) if len(kept) else block.family
+            family = next(of_part).family if len(kept) else block.family
+            if 0 < len(kept) < block.width:
+                family = completed(block.family, family, kept)
             blocks.append(block._replace(family=family))
         return self.of_blocks(tuple(blocks))
 
@@ -369,8 +371,12 @@ def parameters_of(likelihood: Any) -> dict[str, Any]:
     """The parameters of a likelihood by name; of a mixed one after the key of each part, as ``mode.beta``."""
     if not isinstance(likelihood, Mixed):
         return said_of(likelihood)
-    parts = likelihood._asdict().items()
-    return {f"{key}.{name}": value for key, family in parts for name, value in said_of(family).items()}
+    families = {
+        f"{key}.{own}" if own else key: each
+        for key, family in likelihood._asdict().items()
+        for own, each in families_of(family).items()
+    }
+    return {f"{key}.{name}": value for key, family in families.items() for name, value in said_of(family).items()}
 
 
 def of_users_columns(likelihood: Any, values: Any) -> Vector:

@@ -1,6 +1,7 @@
 """Columns of several kinds, and every family, on the command line."""
 
 import csv
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -87,10 +88,22 @@ def test_pictures(capsys):
         ('a,b\n1,"20,5"\n2,"20,6"\n', [], "column 2 (b) is not a number: '20,5'"),
         ("a,b\n1,2026-01-01\n2,2026-01-02\n", [], "column 2 (b) is not a number: '2026-01-01'"),
         ("a;b\n1;x\n", [], "say by what: --delimiter"),
-        ("a,b\n1,maybe\n2,on\n", ["--kinds", "b=flag"], "column 2 (b) is no flag: 'maybe'; flags are 0 and 1, true"),
-        ("a,b\n1,0.5\n2,1\n", ["--kinds", "b=count"], "b: X must hold counts"),
+        (
+            "a,b\n1,maybe\n2,on\n",
+            ["--kinds", "b=flag"],
+            "(b) is no flag: 'maybe'; flags are two numbers, true",
+        ),
+        ("a,b\n1,0.5\n2,1\n", ["--kinds", "b=count"], "column 'b' is no count, whole numbers from 0 to 1e9"),
         ("a,b\n1,x\n2,y\n", ["--kinds", "c=flag"], "--kinds: there is no column 'c' among those to use"),
-        ("a,b\n1,x\n2,y\n", ["--kinds", "b=colour"], "--kinds: must be COLUMN=KIND, with one of number, category"),
+        ("a,b\n1,x\n2,y\n", ["--kinds", "b=colour"], "--kinds: b: 'colour' is no kind; use continuous, rounded"),
+        ("a,b\n1,x\n2,y\n", ["--kinds", "flag"], "--kinds: must be COLUMN=KIND, with one of continuous, rounded"),
+        ("a,b\n1,x\n2,y\n", ["--kinds", "b=spiked"], "--kinds: b: 'spiked' needs its values, as in 'spiked:0'"),
+        ("a,b\n1,x\n2,y\n", ["--kinds", "b=rounded"], "column 2 (b) is not a number: 'x'"),
+        (
+            "a,b\n1,x\n2,y\n",
+            ["--likelihood", "normal-gamma", "--kinds", "a=circular:9"],
+            "'circular:9' is for columns without --likelihood; with it there are number, category, flag, count",
+        ),
         ("a,b\n1,x\n2,y\n", ["--kinds", "b=flag,b=count"], "--kinds: b has two kinds"),
         ("a,b\n1,x\n2,y\n", ["--prior", "b0=1"], "--prior: is for columns of numbers only"),
     ],
@@ -137,3 +150,54 @@ def test_a_family_of_the_user(capsys):
     assert "no family is registered as 'mine'; import the file that defines it" in without.stderr
     assert "must name a family" in refuses(capsys, "fit", "tries.csv", "--likelihood", "pathlib:Path")
     assert "No module named 'nowhere'" in refuses(capsys, "fit", "tries.csv", "--likelihood", "nowhere:Thing")
+
+
+SENSORS = pd.DataFrame(
+    {
+        "row": np.arange(200),
+        "humidity": np.random.default_rng(0).normal(50.0, 5.0, 200).round(),
+        "noise": np.random.default_rng(1).normal(30.0, 5.0, 200).round(),
+        "pressure": np.random.default_rng(2).normal(size=200),
+        "rain": np.maximum(np.random.default_rng(3).normal(size=200), 0.0).round(2),
+        "relay": np.where(np.random.default_rng(4).random(200) < 0.3, 7, 3),
+        "wind": np.random.default_rng(5).uniform(0.0, 360.0, 200),
+    }
+)
+
+
+def test_unusual_kinds_are_printed(capsys):
+    SENSORS.to_csv("sensors.csv", index=False)
+    assert cli.main(["fit", "sensors.csv", "--kinds", "wind=circular:360", "--out", "model.mdpm"]) == 0
+    out, err = capsys.readouterr()
+    line = next(line for line in out.splitlines() if line.startswith("kinds"))
+    assert line == (
+        "kinds      row: whole numbers, is all distinct and rising by 1 a row: is it a row number or a time?; "
+        "humidity, noise: whole numbers; rain: rounded to 0.01, 0 far too often; relay: two values; "
+        "wind: angles of period 360"
+    )
+    assert "column 'row' is all distinct and rising by 1 a row" in err
+    model = mapdpm.load("model.mdpm")
+    assert str(model.likelihood_.parts["rain",]).startswith("Spiked(0.0, NormalGamma(")
+    scores = says(capsys, "score", "model.mdpm", "sensors.csv").split()[1:]
+    assert np.array(scores, dtype=float) == pytest.approx(model.score_samples(SENSORS))
+
+
+def test_kinds_are_said_as_python_takes_them(capsys):
+    """Also by position, in a file without a header; both values of a spike have one comma."""
+    SENSORS.drop(columns="row").to_csv("plain.csv", index=False, header=False)
+    kinds = "4=spiked:0,1.5,6=circular:360,2=constant,5=category"
+    out = says(capsys, "fit", "plain.csv", "--kinds", kinds, "--format", "jsonl")
+    assert json.loads(out)["kinds"] == {
+        "0": "rounded:1",
+        "1": "constant",
+        "3": "spiked:0,1.5",
+        "4": "category",
+        "5": "circular:360",
+    }
+
+
+def test_a_family_that_is_named_is_that_of_all_numbers(capsys):
+    SENSORS.to_csv("sensors.csv", index=False)
+    out = says(capsys, "fit", "sensors.csv", "--likelihood", "normal-gamma", "--columns", "humidity,rain,relay")
+    assert "kinds" not in out
+    assert "prior      m0" in out

@@ -67,7 +67,7 @@ def test_auto_reads_types(frame):
 
 
 def test_numbers_alone_are_normal():
-    numbers = FRAME[["temperature"]].assign(other=FRAME.temperature * 2.0 + rng.normal(size=N))
+    numbers = FRAME[["temperature"]].assign(level=rng.normal(size=N))
     assert isinstance(fitted(numbers, "auto").likelihood_, NormalGamma)
     objects = fitted(numbers.astype(object), "auto")
     assert objects.likelihood_ == fitted(numbers, "auto").likelihood_

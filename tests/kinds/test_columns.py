@@ -68,18 +68,18 @@ def test_kinds_of_a_frame(make):
 def test_notes_say_what_is_suspicious():
     notes = {each.name: each.note for each in columns(pd.DataFrame(frame())) if each.note}
     assert notes == {
-        "fahrenheit": "a copy of column 'temperature', up to units and rounding",
-        "row": "all distinct and rising by 1 a row: is it a row number or a time?",
-        "label": "named 'label', with 4 values: is it a class?",
+        "fahrenheit": "is a copy of column 'temperature', up to units and rounding",
+        "row": "is all distinct and rising by 1 a row: is it a row number or a time?",
+        "label": "is named 'label' and has 4 values: is it a class?",
     }
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         columns(pd.DataFrame(frame())).warn()
-    assert [str(each.message).partition(":")[0] for each in caught] == [f"column {name!r}" for name in notes]
+    assert [str(each.message) for each in caught] == [f"column {name!r} {note}" for name, note in notes.items()]
     shuffled = np.random.default_rng(0).permutation(N)[:, None] + 1.0
     assert "once each" in columns(shuffled)[0].note
     far = np.where(np.random.default_rng(0).random(N) < 0.1, -999.0, frame()["pressure"])
-    assert columns(far[:, None])[0].note == "-999 far from all other values: does it stand for a missing one?"
+    assert columns(far[:, None])[0].note == "has -999 far from all other values: does it stand for a missing one?"
 
 
 def test_an_array_a_list_and_missing_values():

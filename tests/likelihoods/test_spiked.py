@@ -254,7 +254,7 @@ def fit_of_zeros(likelihood):
             "all values are spikes",
         ),
         (lambda: MAPDPM(likelihood=Mixed(PARTS)).fit(np.full((9, 5), 4.0)), "neither 3 nor 7"),
-        (lambda: fit_of_zeros(Spiked(0.0, NormalGamma)), "must be one with its prior"),
+        (lambda: fit_of_zeros(Spiked(0.0, NormalGamma)), "give one with its prior"),
     ],
 )
 def test_what_does_not_fit_is_refused(make, message):
