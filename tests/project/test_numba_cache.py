@@ -32,7 +32,10 @@ def modules():
 
 
 def kernels():
-    return {each.kernel for each in gc.get_objects() if type(each) is jit.compiled and is_ours(each.kernel)}
+    gc.unfreeze()  # what tests/conftest.py froze would not be among the objects
+    found = {each.kernel for each in gc.get_objects() if type(each) is jit.compiled and is_ours(each.kernel)}
+    gc.freeze()
+    return found
 
 
 def named_tuples(modules):
