@@ -160,6 +160,13 @@ def test_a_sample_is_enough_to_start_from(monkeypatch):
     np.testing.assert_allclose(model.log_joint_, MAPDPM(likelihood=None).fit(X).log_joint_, rtol=1e-12)
 
 
+@pytest.mark.parametrize("far", [0.0, 1000.0])
+def test_a_sample_of_all_points_starts_at_their_clusters(far):
+    """Passes mend a start from elsewhere, too; but then the first one is hundreds of nats below the last."""
+    model = on_dask.fit(MAPDPM(likelihood=None), chunks_of(X + far))
+    assert model.history_[0] > model.history_[-1] - 1.0
+
+
 @pytest.mark.complete
 def test_a_prior_is_fitted_to_the_sample():
     """All points are in it here, so the prior is that of a fit in memory; and so are the clusters."""
