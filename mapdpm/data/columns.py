@@ -124,14 +124,6 @@ def warn_of_names(column: Column) -> None:
         warnings.warn(msg, stacklevel=caller_level())
 
 
-def refuse_numbers_as_text(column: Column) -> None:
-    """NotNumbersError where all values of a category are numbers, written as text."""
-    present = [value for value in column.values if not is_missing(value)]
-    if present and all(isinstance(value, str) and _LIKE_NUMBERS.fullmatch(value) for value in present):
-        msg = f"column {column.name!r} holds numbers written as text, such as {present[0]!r}; convert them to numbers"
-        raise NotNumbersError(msg)
-
-
 def places_of(column: Column, levels: tuple[Level, ...]) -> Vector:
     """The place of each value among ``levels``: one more than the last for a new level, NaN for a missing value."""
     place = {level: float(at) for at, level in enumerate(levels)}
