@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp
+from scipy.stats import norm
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 
 from mapdpm import (
@@ -370,12 +371,21 @@ def test_a_start_that_ends_in_one_cluster_does_not_lose_the_others():
     assert len(found.settings) == 1
 
 
+def alike(z, rng, n_columns):
+    """Columns of noise: the same quantiles in each cluster, for a draw may be relevant by chance."""
+    noise = np.empty((len(z), n_columns))
+    for k in np.unique(z):
+        values = norm.ppf((np.arange((z == k).sum()) + 0.5) / (z == k).sum())
+        noise[z == k] = np.column_stack([rng.permutation(values) for _ in range(n_columns)])
+    return noise
+
+
 @pytest.mark.parametrize("method", ["cv", "nll", "map", "empirical-bayes"])
 def test_columns_of_noise_have_no_part(method):
     """Scores are those of the column that carries the clusters; the model is a fit of the setting to all columns."""
     rng = np.random.default_rng(0)
     z = np.arange(120) % 3
-    X = np.column_stack([rng.normal(size=(120, 4)), 7.0 * z + rng.normal(size=120), np.full(120, 2.0)])
+    X = np.column_stack([alike(z, rng, 4), 7.0 * z + rng.normal(size=120), np.full(120, 2.0)])
     parameters = {"alphas": [0.1, 1.0], "method": method, "folds": 3}
     found, alone = select_alpha(X, **parameters), select_alpha(X[:, [4]], **parameters)
     np.testing.assert_allclose(found.scores, alone.scores, rtol=1e-12)
@@ -389,7 +399,8 @@ def test_columns_of_noise_have_no_part(method):
 
 def test_vectors_of_a_setting_are_those_of_the_columns_that_are_read():
     rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(size=60), np.repeat([0.0, 9.0], 30) + rng.normal(size=60)])
+    z = np.repeat([0, 1], 30)
+    X = np.column_stack([alike(z, rng, 1), 9.0 * z + rng.normal(size=60)])
     grid, alone = ([{"b0": [*noise, b0]} for b0 in (0.5, 2.0)] for noise in ([7.0], []))
     found = select_alpha(X, grid, folds=3)
     np.testing.assert_allclose(found.scores, select_alpha(X[:, 1:], alone, folds=3).scores)
