@@ -218,9 +218,9 @@ def fit_relevant(
 
 def log_prior_of(likelihood: Any, relevance: Relevance) -> float:
     """log p(R), less that of all units of ``likelihood``."""
-    units = units_of(likelihood, len(relevance.relevant))
-    varying = [own for own in units if np.isnan(relevance.constants[own]).any()]
-    return _log_prior(np.array([relevance.relevant[own].all() for own in varying]))
+    searched = np.append(relevance.columns, relevance.others)
+    units = [own for own in units_of(likelihood, len(relevance.relevant)) if np.isin(own, searched).any()]
+    return _log_prior(np.array([relevance.relevant[own].all() for own in units]))
 
 
 def constants_of(points: Any) -> Vector:
