@@ -10,12 +10,24 @@ from mapdpm.backends import resolve
 from mapdpm.dask.runner import OnDask
 from mapdpm.likelihoods._parameters import completed, steps_of
 from mapdpm.likelihoods._restricted import has_columns, restricted_points
+from mapdpm.likelihoods._rounded import with_resolution
 from mapdpm.likelihoods._skipping import in_kernels
 from mapdpm.names import MISSING, RELEVANCE
 from mapdpm.protocol import Labels
 from mapdpm.search import passes
 from mapdpm.search.background import Relevance, moments_of
-from mapdpm.search.chunks import Chunk, Frame, Labelling, Passed, Picked, Sums, frame_of, labelling_of, sums_of
+from mapdpm.search.chunks import (
+    Chunk,
+    Frame,
+    Labelling,
+    Passed,
+    Picked,
+    Sums,
+    frame_of,
+    labelling_of,
+    state_of,
+    sums_of,
+)
 from mapdpm.search.fit import FitSettings, Fitted
 from mapdpm.search.observed import anchor_for
 from mapdpm.search.relevance import fit_relevant, log_prior_of
@@ -48,10 +60,10 @@ def whole_fit(fitted: Fitted, of_sample: Fitted, family: Any, run: OnDask, sampl
     likelihood: Any = completed(of_sample.likelihood, fitted.likelihood, relevance.columns)
     relevance = _with_moments(relevance, likelihood, fitted, run, sample)
     if relevance.background is not None:
-        background = _of_all_points(relevance.background, run.of_columns(relevance.others, is_table=True))
+        of_others = run.of_columns(relevance.others, is_table=True)
+        of_fit = _rounded(relevance.background.likelihood, likelihood, relevance.others)
+        background, evidence = _of_all_points(relevance.background, of_fit, of_others)
         relevance = relevance._replace(background=background)
-        backend = resolve("auto", background.likelihood)
-        evidence = float(backend.log_marginals(background.likelihood, background.state)[0])
         history = [each + evidence for each in history]
     return fitted._replace(likelihood=likelihood, relevance=relevance, history=history)
 
@@ -63,7 +75,7 @@ def _with_moments(relevance: Relevance, likelihood: Any, fitted: Fitted, run: On
     if hasattr(likelihood, "moments"):
         reader = in_kernels(likelihood, MISSING[0])
         of_all = frame_of(reader, prior, anchor_for(likelihood, sample.points), resolve("auto", reader).name)
-        frame = Frame(own, prior, anchor, fitted.backend)
+        frame = Frame(_rounded(own, likelihood, relevance.columns), prior, anchor, fitted.backend)
         labelling = labelling_of(frame, Sums(fitted.mixture.counts, fitted.mixture.statistics))
         sums = run(of_all, _by_labels, frame, labelling, relevance.columns).sums[0]
         mixture = mixture_of(of_all.likelihood, prior, of_all.anchor, *sums)
@@ -78,9 +90,20 @@ def _by_labels(of_all: Frame, chunk: Chunk, frame: Frame, labelling: Labelling, 
     return Passed((sums_of(of_all, of_all.shifted(chunk.points), chunk.weights, labels, len(labelling.constants)),))
 
 
-def _of_all_points(background: Mixture, run: OnDask) -> Mixture:
-    """The one cluster of ``background``, with all points in place of those of a sample."""
-    likelihood, prior, anchor, _ = background
+def _rounded(own: Any, likelihood: Any, columns: Labels) -> Any:
+    """``own``, of a mixture that reads ``columns``, for the points of the fit: with the steps of ``likelihood``."""
+    steps = steps_of(likelihood)
+    return own if steps is None else with_resolution(own, steps[columns])
+
+
+def _of_all_points(background: Mixture, likelihood: Any, run: OnDask) -> tuple[Mixture, float]:
+    """The one cluster of ``background``, with all points in place of those of a sample; and its evidence.
+
+    ``likelihood`` is that for the points of the fit.
+    """
+    _, prior, anchor, _ = background
     frame = Frame(likelihood, prior, anchor, resolve("auto", likelihood).name)
     labelling = labelling_of(frame, Sums(background.counts, background.statistics))
-    return mixture_of(likelihood, prior, anchor, *run(frame, passes.plain, labelling).sums[0])
+    sums = run(frame, passes.plain, labelling).sums[0]
+    evidence = float(frame.backend.log_marginals(likelihood, state_of(frame, sums, n_free=1))[0])
+    return mixture_of(likelihood, prior, anchor, *sums), evidence

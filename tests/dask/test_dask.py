@@ -292,20 +292,21 @@ def test_killed_workers_change_no_bit_and_a_deadly_chunk_is_an_error():
 def test_columns_of_noise_and_constants():
     """Columns, densities and means are those of points in memory, in chunks of any size and by any scheduler."""
     rng = np.random.default_rng(0)
-    wide = np.column_stack([rng.normal(size=(N, 3)), X[:, 0], np.full(N, 5.0), X[:, 1]])
+    n, edges = 900, (0, 400, 400, 899, 900)
+    wide = np.column_stack([rng.normal(size=(n, 3)), X[:n, 0], np.full(n, 5.0), X[:n, 1]])
     in_memory = MAPDPM().fit(wide)
     assert in_memory.relevant_.tolist() == [False, False, False, True, False, True]
     with dask.config.set(scheduler="synchronous"):
-        model = on_dask.fit(MAPDPM(), chunks_of(wide))
+        model = on_dask.fit(MAPDPM(), chunks_of(wide, edges))
     with dask.config.set(scheduler="threads"):
-        assert bits_of(on_dask.fit(MAPDPM(), chunks_of(wide))) == bits_of(model)
+        assert bits_of(on_dask.fit(MAPDPM(), chunks_of(wide, edges))) == bits_of(model)
     assert model.relevant_.tolist() == in_memory.relevant_.tolist()
     np.testing.assert_allclose(model.log_joint_, in_memory.log_joint_, rtol=1e-12)
     np.testing.assert_allclose(model.relevance_, in_memory.relevance_, rtol=1e-9)
     np.testing.assert_allclose(model.means_, in_memory.means_, atol=1e-12)
     np.testing.assert_allclose(model.variances_, in_memory.variances_, atol=1e-11)
     np.testing.assert_allclose(model.score_samples(wide), in_memory.score_samples(wide), atol=1e-10)
-    found = dask.compute(*on_dask.labels(model, chunks_of(wide)))
+    found = dask.compute(*on_dask.labels(model, chunks_of(wide, edges)))
     assert np.concatenate(found).tolist() == in_memory.labels_.tolist()
     assert type(model).from_bytes(model.to_bytes()).score(wide) == model.score(wide)
 
@@ -333,3 +334,13 @@ def test_noise_alone_is_one_cluster():
     assert model.n_clusters_ == 1
     assert not model.relevant_.any()
     np.testing.assert_allclose(model.log_joint_, MAPDPM().fit(noise).log_joint_, rtol=1e-12)
+
+
+def test_a_rounded_column_without_clusters():
+    wide = np.column_stack([X, np.round(2.0 * np.random.default_rng(0).normal(size=N))])
+    model, in_memory = on_dask.fit(MAPDPM(), chunks_of(wide)), MAPDPM().fit(wide)
+    assert model.relevant_.tolist() == in_memory.relevant_.tolist() == [True, True, False]
+    assert model.likelihood_.resolution.tolist() == [0.0, 0.0, 1.0]
+    np.testing.assert_allclose(model.log_joint_, in_memory.log_joint_, rtol=1e-12)
+    np.testing.assert_allclose(model.score_samples(wide), in_memory.score_samples(wide), atol=1e-10)
+    np.testing.assert_allclose(model.variances_, in_memory.variances_, atol=1e-10)
