@@ -11,6 +11,7 @@ from mapdpm.backends import resolve
 from mapdpm.data import point_set
 from mapdpm.estimators.chunks import in_chunks
 from mapdpm.likelihoods._restricted import as_table, restricted_points
+from mapdpm.likelihoods._rounded import with_resolution
 from mapdpm.likelihoods.mixed import of_users_columns
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.protocol import Labels, Model, Vector, Weights
@@ -33,16 +34,20 @@ def log_densities_of_others(relevance: Relevance, n_points: float, points: Any, 
     return found
 
 
-def left_out_of_others(relevance: Relevance, labels: Labels, points: Any, weights: Weights) -> float:
+def left_out_of_others(
+    relevance: Relevance, steps: Vector | None, labels: Labels, points: Any, weights: Weights
+) -> float:
     """The sum of log p(the others of x_i | those of the other points), in nats; a constant adds 0. O(N D).
 
-    ``labels``, ``points`` and ``weights`` are those of the fit.
+    ``labels``, ``points`` and ``weights`` are those of the fit; ``steps`` those of all columns, where any is rounded.
     """
-    if relevance.background is None:
+    background = relevance.background
+    if background is None:
         return 0.0
-    one, backend = np.minimum(labels, 0), resolve("auto", relevance.background.likelihood)
-    table = _others(relevance, points)
-    return math.fsum(log_densities_left_out(relevance.background, backend, one, table, weights)[1])
+    if steps is not None:
+        background = background._replace(likelihood=with_resolution(background.likelihood, steps[relevance.others]))
+    one, backend = np.minimum(labels, 0), resolve("auto", background.likelihood)
+    return math.fsum(log_densities_left_out(background, backend, one, _others(relevance, points), weights)[1])
 
 
 def have_new_values(relevance: Relevance, points: Any) -> Any:

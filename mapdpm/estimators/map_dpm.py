@@ -21,6 +21,7 @@ from mapdpm.estimators.packed import PackedMixture
 from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
 from mapdpm.kinds.likelihood import Plan
+from mapdpm.likelihoods._parameters import steps_of
 from mapdpm.merging.make import log_shares_of, tree_of_mixture
 from mapdpm.merging.tree import MergeTree, group_of, groups_of
 from mapdpm.names import AUTO, STARTS
@@ -294,7 +295,7 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         found = pseudo_log_likelihood(mixture, self._backend, labels, self._clustered(points), weights)
         if self._relevance is None or labels is None:
             return found
-        return found + left_out_of_others(self._relevance, labels, points, weights)
+        return found + left_out_of_others(self._relevance, steps_of(self.likelihood_), labels, points, weights)
 
     def merge_tree(self, criterion: str = "log-joint", *, prior: Any = None, X: Any = None) -> MergeTree:
         """How the clusters merge, two at a time: components that together make a class, by a tree.

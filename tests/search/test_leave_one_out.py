@@ -158,3 +158,15 @@ def test_weights_under_a_fitted_prior_are_relative():
     given = MAPDPM(likelihood=model.likelihood_, init=np.maximum(model.labels_, 0), moves=(), max_sweeps=0)
     expected = given.fit(X, sample_weight=own).pseudo_log_likelihood(X, own)
     assert model.pseudo_log_likelihood(X, weights) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_rounded_column_without_clusters_is_that_of_one_cluster():
+    X = np.column_stack([blobs()[:, 0], np.round(3.0 * np.sin(np.arange(60.0)))])
+    prior = NormalGamma([4.0, 0.0], 0.05, 1.5, [1.0, 4.0], [0.0, 1.0])
+    model = MAPDPM(likelihood=prior, relevance="search").fit(X)
+    assert model.relevant_.tolist() == [True, False]
+    one = np.zeros(60, dtype=int)
+    rounded = MAPDPM(likelihood=NormalGamma(0.0, 0.05, 1.5, 4.0, 1.0), init=one, moves=(), max_sweeps=0).fit(X[:, 1:])
+    others = rounded.pseudo_log_likelihood(X[:, 1:]) - math.fsum(raw.log_partition(one, 1.0))
+    expected = students(X[:, :1], model.labels_, NormalGamma([4.0], 0.05, 1.5, [1.0]), 1.0) + others
+    assert model.pseudo_log_likelihood(X) == pytest.approx(expected, rel=1e-9)
