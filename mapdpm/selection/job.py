@@ -10,6 +10,7 @@ from mapdpm.data import point_set
 from mapdpm.data.frames import column_names
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.likelihoods._restricted import has_columns, restricted, restricted_points
+from mapdpm.likelihoods.mixed import Mixed
 from mapdpm.names import MISSING, RELEVANCE
 from mapdpm.search.fitted_prior import fitted_prior
 from mapdpm.search.widths import family_to_fit
@@ -77,7 +78,7 @@ class Job(NamedTuple):
         found = model._relevance  # noqa: SLF001
         if found is None or found.is_all or not found.relevant.any():
             return self
-        likelihood = restricted(model.likelihood_ if family is None else family, found.columns)
+        likelihood = _by_itself(restricted(model.likelihood_ if family is None else family, found.columns))
         return self._replace(
             points=restricted_points(self.points, found.columns),
             grid=[restricted_setting(setting, found.columns, len(found.relevant)) for setting in self.grid],
@@ -137,6 +138,16 @@ class Job(NamedTuple):
         else:
             for number, model in zip(order, models, strict=True):
                 yield number, model.fit(points)
+
+
+def _by_itself(likelihood: Any) -> Any:
+    """``likelihood`` of a table that has its columns only, in their order."""
+    if not isinstance(likelihood, Mixed):
+        return likelihood
+    places = sorted({place for block in likelihood.blocks for place in block.places})
+    ranks = {place: rank for rank, place in enumerate(places)}
+    blocks = (block._replace(places=tuple(ranks[place] for place in block.places)) for block in likelihood.blocks)
+    return likelihood.of_blocks(tuple(blocks))
 
 
 def _likelihood_of(setting: Setting) -> str:

@@ -407,3 +407,15 @@ def test_vectors_of_a_setting_are_those_of_the_columns_that_are_read():
     assert found.settings == grid
     assert found.model.likelihood_.b0.tolist() == found.params["b0"]
     assert found.model.relevant_.tolist() == [False, True]
+
+
+def test_a_table_with_columns_of_noise():
+    rng = np.random.default_rng(0)
+    z = np.arange(90) % 3
+    noise, letters = alike(z, rng, 2).T, np.array(list("xyz"))
+    table = {"noise": noise[0], "a": 7.0 * z + rng.normal(size=90), "kind": letters[z], "more": noise[1]}
+    X = pd.DataFrame(table)
+    found = select_alpha(X, [0.1, 1.0], folds=3)
+    assert found.model.relevant_.tolist() == [False, True, True, False]
+    assert found.model.n_clusters_ == 3
+    np.testing.assert_allclose(found.scores, select_alpha(X[["a", "kind"]], [0.1, 1.0], folds=3).scores, rtol=1e-6)
