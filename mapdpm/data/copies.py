@@ -1,4 +1,4 @@
-"""Rows that are there more than once: a prior is a statement about clusters, not about how often a row was copied."""
+"""Rows that are there more than once: a fitted prior sees each once, unless they meet by chance (decision 160)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def without_copies(points: Any) -> Labels | None:
     Equal rows are copies unless chance explains them: whole numbers meet. By chance a row meets its equals about as
     often as the rows that differ by one step in one column, up to exp(1 / 4 s^2) times for clusters of s steps. So
     there are copies where twice the pairs of equal rows are more than 10 and 8 times the pairs of neighbours, in the
-    column with most of these (maths, section 36). O(N D), and a sort of each column if there are equal rows.
+    column with most of these (maths, section 35). O(N D), and a sort of each column if there are equal rows.
     """
     table = getattr(points, "array", points)
     if not isinstance(table, np.ndarray) or len(table) < 2:  # noqa: PLR2004

@@ -64,8 +64,8 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
     alpha : float > 0
         Concentration: the expected number of clusters grows as alpha log N.
     likelihood : "auto", Likelihood, a family, or None
-        The family with its prior. "auto": ``NormalGamma`` with a prior fitted to the data's own clusters, by the log
-        joint of both (maths, section 26); for a DataFrame with columns that are no numbers, a ``Mixed`` by their types.
+        The family with its prior. "auto": what the kinds of the columns ask for (``mapdpm.columns``), ``NormalGamma``
+        or a ``Mixed``, with a prior fitted to the data's own clusters, by the log joint of both (maths, section 26).
         The class of a family, ``GammaPoisson`` say: the same for that family. None: the empirical Normal-Gamma of the
         paper (``NormalGamma.empirical``), which expects clusters as wide as the data.
     discount : float in [0, 1)
@@ -77,6 +77,12 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         "skip": NaN is a missing value, and is integrated out: exact, for families of independent features
         (``NormalGamma``, ``NormalKnownVariance``, ``GammaPoisson``, ``BetaBernoulli``) and for ``Mixed``. A point needs
         one value at least. "error": NaN is an error.
+    kinds : mapping or None
+        For "auto", what columns are, by name or place, as in ``mapdpm.columns``: ``{"relay": "flag", "wind":
+        "circular:360", "id": "constant"}``; "constant" leaves a column out. None: as found.
+    relevance : {"auto", "all", "search"}
+        Which columns carry clusters. "auto": searched where the prior is fitted, so that columns of noise and constant
+        ones hide no clusters (maths, section 35). "all": all do. "search": also under a given prior.
     init : {"sequential", "random-order", "single"} or array of shape (n_points,)
         The start. "sequential": one pass in which points join clusters in the order of the data. "random-order": the
         same in random order. (With ``moves``, both start from one cluster of all points where that is better.)
@@ -119,8 +125,12 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
     means_, variances_ : ndarray of shape (K, n_features)
         Sample mean and variance (ddof 0, weighted) of each cluster; only where the family has them. Where a cluster
         has no value of a feature, the prior mean and 0, as in a stream.
+    relevant_ : ndarray of shape (n_features,)
+        Whether each column carries clusters. Scores are densities of all columns, whichever do.
+    relevance_ : ndarray of shape (n_features,)
+        What each column gains by the clusters over one cluster of all points, in nats; where that was searched.
     log_joint_ : float
-        log p(x, z) in nats, all constants included.
+        log p(x, z) in nats, all constants included; with columns that carry no clusters J(z, R), less log p(all).
     history_ : ndarray
         Log joint of the winning run after the start, each sweep and each move that gained. It never falls.
     n_sweeps_ : int
@@ -149,9 +159,9 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
     A fit that ends before it converges warns (``ConvergenceWarning``).
 
     A fitted prior costs four to eight fits to a sample, of 1,024 points from 10,000 on and of up to 4,096 below; more
-    where clusters have few points in it. Then the fit is that of ``MAPDPM(likelihood=model.likelihood_)``. Neither
-    ``callback`` nor ``verbose`` sees the sample. If values are whole numbers, or have few digits, no width is best, and
-    the prior ends at its narrowest with many clusters of equal points: use a family of counts, or give the prior.
+    where clusters have few points in it, and up to three times that beside columns without clusters. Copies of rows
+    count once there, and weights are relative. Then the fit is that of ``MAPDPM(likelihood=model.likelihood_)``, where
+    all columns are relevant. Neither ``callback`` nor ``verbose`` sees the sample.
 
     Moves cost as much as a few more sweeps: they use statistics, and samples of large clusters. Data is first
     shifted by a typical point, so an offset of 1e8 costs no digits. float32 data is not converted; statistics and
@@ -181,7 +191,7 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         sample_weight : array-like of shape (n_points,), optional
             Weights. An integer weight counts as that many copies of the point, in the log joint of a partition and in
             an empirical prior. (A fit may differ: copies of a point may join different clusters.) Points of weight 0
-            are ignored.
+            are ignored. Under a fitted prior weights are relative: only their ratios count.
 
         Returns
         -------

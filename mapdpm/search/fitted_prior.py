@@ -69,7 +69,7 @@ def fit_with_prior(
 
 
 def relative(prior: Any, weights: Weights) -> tuple[Any, Weights]:
-    """The prior of partitions, and the weights with mean 1: a fitted prior counts no copies (maths, section 34).
+    """The prior of partitions, and the weights with mean 1: a fitted prior counts no copies (maths, section 35).
 
     With a discount weights stay: each must be above it.
     """

@@ -3,7 +3,7 @@
 J(z, R) = log p(z) + sum_{d in R} sum_k L_d(c_k) + sum_{d not in R} L0_d(all points) + log p(R): a column that is not
 relevant has one cluster of all points, under a prior of its own. Sets of columns have the probability p(R) = 1 / ((D +
 1) C(D, |R|)). Given z, the best R is found column by column; given R, z is that of a fit to |R| columns. Both steps
-raise J. A column that does not vary is never relevant.
+raise J. A column that does not vary is never relevant (decision 159).
 """
 
 from __future__ import annotations
