@@ -45,8 +45,7 @@ class Grid(NamedTuple):
 def grid_of(values: Vector) -> Grid | None:
     """The coarsest grid of ``values``, which rise; None where they lie on none that is clearly wider than their noise.
 
-    Evidence for a grid of step q and n values with noise e is (n - 2) log(q / 4 e) nats: what random values would have
-    to do to lie on it.
+    Evidence for a grid is (170): how improbable it is that random values lie on it.
     """
     if len(values) < 2:  # noqa: PLR2004  (a step needs two)
         return None

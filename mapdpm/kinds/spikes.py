@@ -1,4 +1,4 @@
-"""Spikes of a column: values that are repeated far more often than the values around them explain.
+"""Spikes of a column: values that are repeated far more often than those around them explain; maths (171) to (173).
 
 A column is a number of atoms, its distinct values, in cells of its grid. What is to be explained by chance is the
 number of points c in one cell, where its neighbourhood has lambda a cell. Numbers of cells may vary more than those of

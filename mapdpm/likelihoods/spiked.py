@@ -31,7 +31,7 @@ class Spiked(_Spiked):
     """A column in which one value is repeated far too often, as a part of ``Mixed``.
 
     A product of two: ``flag`` says whether a value is ``value``, and ``family`` describes the others; for it the spike
-    is a missing value. So log marginals are exact sums: maths (161). Zeros of rain or power, ends of a clipped range,
+    is a missing value. So log marginals are exact sums: maths (174). Zeros of rain or power, ends of a clipped range,
     a value that stands for an error.
 
     Parameters

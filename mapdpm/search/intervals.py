@@ -1,4 +1,4 @@
-"""The best partition of one column into intervals: clusters that follow each other along it, by dynamic programming.
+"""The best partition of one column into intervals, clusters that follow each other along it: maths (175).
 
 A mode of a mixture of one column may have a narrow cluster inside a wide one, which intervals cannot say: theirs is a
 lower bound of the largest joint. It costs O(A^2) marginals for A atoms, a few milliseconds for a hundred.
