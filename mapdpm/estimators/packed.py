@@ -18,7 +18,7 @@ from mapdpm.files import container
 from mapdpm.files.batch_models import RESULTS, Restored
 from mapdpm.files.families import has_format
 from mapdpm.kinds.likelihood import Plan, read_columns
-from mapdpm.likelihoods._parameters import steps_of
+from mapdpm.likelihoods._parameters import RESOLUTION, steps_of
 from mapdpm.likelihoods._restricted import has_columns, restricted_points
 from mapdpm.likelihoods._rounded import with_resolution
 from mapdpm.likelihoods._skipping import skips
@@ -119,6 +119,8 @@ class PackedMixture(FittedEstimator):
         """The names of the columns of ``X``, its points in the form that the likelihood reads, and the likelihood."""
         names = None if type(X) is np.ndarray else column_names(X)
         likelihood, kinds = self.likelihood, self.kinds
+        if _is_given(likelihood) and kinds is None:
+            return names, read_by(likelihood, X, missing), Plan(likelihood, ())
         if (kinds is not None or isinstance(likelihood, (str, type))) and not kinds_differ(X):
             checked = read_by(family_to_fit(likelihood) or likelihood, X, missing)
             X = checked if names is None else X
@@ -139,6 +141,8 @@ class PackedMixture(FittedEstimator):
         self, settings: FitSettings, points: Any, weights: Weights = None, warm: WarmStart | None = None
     ) -> Fitted:
         """The fit of ``settings``, with its prior fitted first where ``likelihood`` asks for that."""
+        if _is_given(settings.likelihood) and self.relevance != RELEVANCE[2]:
+            return fit(settings, points, weights, warm)
         is_open = asks_for_prior(settings.likelihood)
         if has_columns(points) and (self.relevance == RELEVANCE[2] or (is_open and self.relevance == RELEVANCE[0])):
             return fit_relevant(settings, points, weights, warm)
@@ -177,9 +181,12 @@ class PackedMixture(FittedEstimator):
             del self.relevance_
         if hasattr(likelihood, "moments"):
             moments = None if relevance is None else relevance.moments
-            if moments is None:
-                moments = moments_of(mixture, steps_of(likelihood))
-            self.means_, self.variances_ = moments[1:] if mixed is None else mixed.moments_of_columns(*moments)
+            if moments is None and mixed is None and not np.any(getattr(likelihood, RESOLUTION, 0.0)):
+                means, self.variances_ = mixture.likelihood.moments(mixture.state.rows[:-1])
+                self.means_ = means + mixture.anchor
+            else:
+                moments = moments or moments_of(mixture, steps_of(likelihood))
+                self.means_, self.variances_ = moments[1:] if mixed is None else mixed.moments_of_columns(*moments)
 
     def _clustered(self, points: Any) -> Any:
         """The columns of points that the mixture reads."""
@@ -206,3 +213,8 @@ class PackedMixture(FittedEstimator):
 
     def _names_out(self, prefix: str) -> list[str]:
         return [*(f"{prefix}{k}" for k in range(self.n_clusters_)), f"{prefix}_new"]
+
+
+def _is_given(likelihood: Any) -> bool:
+    """Whether it is a family with its prior, or None: then nothing is looked for in columns, unless asked."""
+    return likelihood is None or (isinstance(likelihood, tuple) and not hasattr(likelihood, "is_open"))

@@ -58,7 +58,7 @@ def columns(X: Any, kinds: Mapping[Any, str] | None = None) -> Columns:
     - *circular*: an angle, an hour of the day. Only ``kinds`` can say so.
 
     Rows of a table in which each row stands several times, more often than its columns explain, are looked at once. The
-    rules, their evidence and their false alarms are in docs/maths.md, section 37.
+    rules, their evidence and their false alarms are in docs/maths.md, section 36.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from mapdpm.cli import main
 from repository import ROOT
 
 N = 61  # no other array of a fit has so many rows of two numbers
-MOST = 16
+MOST = 17
 
 
 def holds_points(value, depth=3):
