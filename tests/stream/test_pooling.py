@@ -81,7 +81,7 @@ def joined_gain(one, two, model):
 
 def log_normal_gamma(n, mean, squares, prior):
     """The log marginal likelihood of a cluster: Murphy (2007), Conjugate Bayesian analysis of the Gaussian, (95)."""
-    m0, c0, a0, b0 = (np.asarray(value, dtype=float) for value in prior)
+    m0, c0, a0, b0, _ = (np.asarray(value, dtype=float) for value in prior)
     a, c = a0 + n / 2, c0 + n
     b = b0 + squares / 2 + c0 * n * (mean - m0) ** 2 / (2 * c)
     each = gammaln(a) - gammaln(a0) + a0 * np.log(b0) - a * np.log(b) + (np.log(c0) - np.log(c)) / 2
