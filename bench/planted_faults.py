@@ -61,6 +61,12 @@ PYTHON = (
         "if True:\n        family.add",
         "likelihoods/test_mixed.py",
     ),
+    Fault(
+        "likelihoods: a step in other units",
+        ", resolution=self.resolution * np.abs(scale))",
+        ")",
+        "likelihoods/test_resolution.py",
+    ),
     Fault("merging", "np.minimum(self._taken - self._weights[:, None]", "np.minimum(self._taken", "merging"),
     Fault("models", "slots == self.n_clusters_, -1", "slots >= self.n_clusters_ - 1, -1", "models/test_hdp.py"),
     Fault("partition_priors", "return log(n - self.discount) if", "return log(n) if", "partition_priors"),
@@ -78,6 +84,7 @@ PYTHON = (
 )
 C = (
     Fault("C: alarm", "if (alarm->run < alarm->debounce)", "if (alarm->run <= alarm->debounce)", "test_alarm"),
+    Fault("C: cells", "lost += u - lost * u; /* 1 - the product of all 1 - u */", "lost += u;", "test_rows"),
     Fault("C: features", "next_counts[d]++;", "", "test_features"),
     Fault("C: gateway", "((anchor_of(from)[d] - anchor_of(s)[d]) + place)", "(place)", "test_pool"),
     Fault("C: groups", "*n_groups_of(s) = row + 1;", "", "test_groups"),

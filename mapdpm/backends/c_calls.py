@@ -74,9 +74,12 @@ def why_not(likelihood: Any) -> str:
 
 
 def has_twin(likelihood: Any) -> bool:
-    """Whether C has code for the family itself; with missing values, only of independent features."""
-    skips = isinstance(likelihood, Skipping)
-    return type(likelihood.family) in STREAM_FAMILIES if skips else type(likelihood) in TWINS
+    """Whether C has code for the family itself; with missing or rounded values, only of independent features."""
+    if isinstance(likelihood, Skipping):
+        return type(likelihood.family) in STREAM_FAMILIES
+    if isinstance(likelihood, NormalInverseWishart):
+        return steps_of(likelihood) is None
+    return type(likelihood) in TWINS
 
 
 @functools.cache

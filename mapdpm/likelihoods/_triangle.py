@@ -5,7 +5,7 @@ Entry (i, j) lies at ``at + i (i + 1) / 2 + j``. Plain loops, O(D^2) unless stat
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import log, log1p, sqrt
 from typing import Any
 
 import numpy as np
@@ -150,6 +150,31 @@ def update(row: Vector, at: int, v: Vector, D: int) -> None:
             t = row[p]
             row[p] = c * t + s * v[i]
             v[i] = c * v[i] - s * t
+
+
+@jitable
+def widen(row: Vector, at: int, d: int, t: float, v: Vector, D: int) -> float:
+    """The factor of L L' + t e_d e_d' in place of L, by rotations; returns the log of how its determinant has grown.
+
+    ``v`` is room for D numbers.
+    """
+    v[d] = sqrt(t)
+    for j in range(d + 1, D):
+        v[j] = 0.0
+    excess = 0.0
+    for j in range(d, D):
+        p = diagonal(at, j)
+        u = v[j] / row[p] * (v[j] / row[p])
+        excess += u + excess * u
+        r = sqrt(row[p] * row[p] + v[j] * v[j])
+        c, s = row[p] / r, v[j] / r
+        row[p] = r
+        for i in range(j + 1, D):
+            p += i
+            x = row[p]
+            row[p] = c * x + s * v[i]
+            v[i] = c * v[i] - s * x
+    return log1p(excess)
 
 
 @jitable

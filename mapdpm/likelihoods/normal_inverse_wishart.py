@@ -9,18 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.counting_sort import by_slot
-from mapdpm.jit import jitable
 from mapdpm.likelihoods import _draws as draws
+from mapdpm.likelihoods import _full_normal as full
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods import _triangle as tri
+from mapdpm.likelihoods._full_normal import SCALARS
 from mapdpm.likelihoods._moments import LEAST_SHARE, LOG_PI
 from mapdpm.likelihoods._parameters import COUNT, Width, check_range, described, fitted_to, frozen, parameters
 from mapdpm.protocol import LARGEST, Labels, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import digamma_of, log_rising, multigamma_excess
 
 _ROUNDING = 1e-6  # of a diagonal in float32, and some
-_SCALARS = 5
-"""Behind the statistics: constant, exponent, stretch, log |psi_n| / 2, and what removals have left (``remove``)."""
 
 
 def _check_freedom(prior: Any) -> None:
@@ -30,7 +29,7 @@ def _check_freedom(prior: Any) -> None:
 
 
 @parameters(
-    vectors=("m0",),
+    vectors=("m0", "resolution"),
     matrices=("psi0",),
     positive={"c0": LARGEST, "nu0": 2e8, "psi0": LARGEST},
     check=_check_freedom,
@@ -54,6 +53,8 @@ class NormalInverseWishart(NamedTuple):
     psi0 : float > 0, array of shape (n_features,), or symmetric positive definite (n_features, n_features)
         Scale matrix of the covariance, in squared data units; a vector is a diagonal, a number a multiple of the
         identity. E[Sigma] = psi0 / (nu0 - D - 1). Kept as a matrix.
+    resolution : float >= 0 or array of shape (n_features,)
+        The step that values are rounded to, in data units; 0 for none. As in ``NormalGamma`` (maths, section 34).
 
     Raises
     ------
@@ -66,6 +67,8 @@ class NormalInverseWishart(NamedTuple):
     Immutable and comparable. A row is ``n, mean, L | constants, pivots of psi0, m_n, R, scratch``: L the Cholesky
     factor of psi0 + scatter, R that of psi_n. ``add``, ``remove``, ``prepare`` and ``log_predictive`` cost O(D^2),
     ``merge`` and ``init`` O(D^3). At D = 1: ``NormalGamma(m0, c0, nu0 / 2, psi0 / 2)``. docs/maths.md, (33) to (38).
+    With steps, ``add``, ``remove`` and ``prepare`` cost O(D^3), so does the predictive of a weight, and C has no bounds
+    of scores: a fit takes some 5 to 12 times as long. R is then the factor of psi_n and the cell of one point more.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class NormalInverseWishart(NamedTuple):
     c0: float
     nu0: float
     psi0: Values
+    resolution: Values = 0.0
 
     @classmethod
     def empirical(cls, X: Any, sample_weight: Any = None) -> NormalInverseWishart:
@@ -102,7 +106,8 @@ class NormalInverseWishart(NamedTuple):
 
     def scaled(self, scale: Vector) -> NormalInverseWishart:
         """The same model for data that was multiplied by ``scale``."""
-        return self._replace(m0=self.m0 * scale, psi0=self.psi0 * np.outer(scale, scale))
+        psi0, step = self.psi0 * np.outer(scale, scale), self.resolution * np.abs(scale)
+        return self._replace(m0=self.m0 * scale, psi0=psi0, resolution=step)
 
     def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
         """Sample means and variances of clusters, each (K, D)."""
@@ -119,7 +124,7 @@ class NormalInverseWishart(NamedTuple):
 
     def size(self) -> int:
         D = self.m0.shape[0]
-        return 1 + D + 2 * tri.length(D) + _SCALARS + 4 * D
+        return 1 + D + 2 * tri.length(D) + SCALARS + 4 * D
 
     def n_statistics(self) -> int:
         D = self.m0.shape[0]
@@ -132,9 +137,9 @@ class NormalInverseWishart(NamedTuple):
         for i in range(D):
             for j in range(i + 1):
                 row[1 + D + tri.length(i) + j] = self.psi0[i, j]
-        tri.factorise(row, 1 + D, D, row[constant + _SCALARS :])
+        tri.factorise(row, 1 + D, D, row[constant + SCALARS :])
         for i in range(D):
-            row[constant + _SCALARS + i] = row[tri.diagonal(1 + D, i)]
+            row[constant + SCALARS + i] = row[tri.diagonal(1 + D, i)]
         row[constant + 4] = 1.0
         self.prepare(row)
 
@@ -151,6 +156,7 @@ class NormalInverseWishart(NamedTuple):
             row[1 + d] += share * delta
             scratch[d] = root * delta
         tri.update(row, 1 + D, scratch, D)
+        full.add_cells(self, row, 1 + D, w, scratch)
 
     def add_many(self, rows: Matrix, data: Any, points: Labels, slots: Labels, weights: Vector) -> None:
         """One factorisation a row, of psi0 and all squares about their mean: less work than a rotation a point."""
@@ -166,7 +172,8 @@ class NormalInverseWishart(NamedTuple):
                 for i in range(D):
                     for j in range(i + 1):
                         other[1 + D + tri.length(i) + j] += self.psi0[i, j]
-                tri.factorise(other, 1 + D, D, rows[k, self.n_statistics() + _SCALARS :])
+                    other[tri.diagonal(1 + D, i)] += other[0] * mo.cell(self.resolution[i])
+                tri.factorise(other, 1 + D, D, rows[k, self.n_statistics() + SCALARS :])
                 if rows[k, 0] > 0.0:
                     self.merge(rows[k], other)
                 else:
@@ -192,6 +199,12 @@ class NormalInverseWishart(NamedTuple):
             row[1 + d] -= share * delta
             scratch[d] = root * delta
         row[left] *= tri.downdate(row, 1 + D, scratch, D, LEAST_SHARE)
+        for d in range(D):
+            if self.resolution[d] > 0.0 and row[left] >= LEAST_SHARE:
+                for j in range(D):
+                    scratch[j] = 0.0
+                scratch[d] = sqrt(w * mo.cell(self.resolution[d]))
+                row[left] *= tri.downdate(row, 1 + D, scratch, D, LEAST_SHARE)
         return row[left] >= LEAST_SHARE
 
     def merge(self, row: Vector, other: Vector) -> None:
@@ -207,28 +220,24 @@ class NormalInverseWishart(NamedTuple):
             row[1 + d] += delta * (m / total)
             scratch[d] = delta * sqrt(n * (m / total))
         tri.multiply_out(row, 1 + D, other, D, self.psi0)
-        tri.factorise(row, 1 + D, D, row[self.n_statistics() + _SCALARS :])
+        tri.factorise(row, 1 + D, D, row[self.n_statistics() + SCALARS :])
         tri.update(row, 1 + D, scratch, D)
         row[0] = total
 
     def prepare(self, row: Vector) -> None:
-        """maths (35), (36): predictive = constant - exponent log(1 + stretch |R^-1 (x - m_n)|^2)."""
+        """maths (35), (36), (155): predictive = constant - exponent log(1 + stretch |R^-1 (x - m_n)|^2)."""
         D = self.m0.shape[0]
         n = row[0]
         c, nu = self.c0 + n, self.nu0 + n
         constant = self.n_statistics()
-        centre = constant + _SCALARS + D
+        centre = constant + SCALARS + D
         scratch = row[row.shape[0] - 2 * D :]
-        root = sqrt(self.c0 * (n / c))
         for d in range(D):
-            delta = row[1 + d] - self.m0[d]
-            row[centre + d] = row[1 + d] - self.c0 / c * delta
-            scratch[d] = root * delta
-        for s in range(tri.length(D)):
-            row[centre + D + s] = row[1 + D + s]
-        tri.update(row, centre + D, scratch, D)
+            row[centre + d] = row[1 + d] - self.c0 / c * (row[1 + d] - self.m0[d])
+        full.put_factor(self, row, row[centre + D :], scratch)
         log_root = tri.log_determinant(row, centre + D, D)
         row[constant] = log_rising(0.5 * (nu - D + 1.0), 0.5 * D) - 0.5 * D * (LOG_PI + log((c + 1.0) / c)) - log_root
+        row[constant] -= 0.5 * (nu + 1.0) * full.add_cells(self, row, centre + D, 1.0, scratch)
         row[constant + 1] = 0.5 * (nu + 1.0)
         row[constant + 2] = c / (c + 1.0)
         row[constant + 3] = log_root
@@ -236,23 +245,25 @@ class NormalInverseWishart(NamedTuple):
     def log_predictive(self, row: Vector, data: Any, i: int) -> float:
         """Log of the multivariate Student t; maths (36)."""
         constant = self.n_statistics()
-        return row[constant] - row[constant + 1] * log1p(row[constant + 2] * _distance(self, row, data, i))
+        return row[constant] - row[constant + 1] * log1p(row[constant + 2] * full.distance(self, row, data, i))
 
     def log_predictive_weighted(self, row: Vector, data: Any, i: int, w: float) -> float:
-        """L(row + w x_i) - L(row); maths (37)."""
+        """L(row + w x_i) - L(row); maths (37), (156)."""
         D = self.m0.shape[0]
         c, nu = self.c0 + row[0], self.nu0 + row[0]
         gain = 0.5 * D * (log(c / (c + w)) - w * LOG_PI) - w * row[self.n_statistics() + 3]
         for j in range(D):
             gain += log_rising(0.5 * (nu - j), 0.5 * w)
-        return gain - 0.5 * (nu + w) * log1p(w * c / (c + w) * _distance(self, row, data, i))
+        if mo.has_cells(self.resolution):
+            return gain - 0.5 * (nu + w) * full.log_growth(self, row, data, i, w)
+        return gain - 0.5 * (nu + w) * log1p(w * c / (c + w) * full.distance(self, row, data, i))
 
     def log_marginal(self, row: Vector) -> float:
         """maths (35)."""
         D = self.m0.shape[0]
         n = row[0]
-        pivots = self.n_statistics() + _SCALARS
-        grown = log1p(_pull(self, row))
+        pivots = self.n_statistics() + SCALARS
+        grown = log1p(full.pull(self, row))
         log_prior = 0.0
         for d in range(D):
             grown += 2.0 * log(row[tri.diagonal(1 + D, d)] / row[pivots + d])
@@ -268,11 +279,11 @@ class NormalInverseWishart(NamedTuple):
         D = self.m0.shape[0]
         c0, nu0 = self.c0, self.nu0
         nu, nu1, nu2 = nu0 + union[0], nu0 + row[0], nu0 + other[0]
-        pivots = self.n_statistics() + _SCALARS
-        u = log1p(_pull(self, union))
+        pivots = self.n_statistics() + SCALARS
+        u = log1p(full.pull(self, union))
         r0 = -u - D * log(nu0 / nu)
-        r1 = log1p(_pull(self, row)) - u - D * log(nu1 / nu)
-        r2 = log1p(_pull(self, other)) - u - D * log(nu2 / nu)
+        r1 = log1p(full.pull(self, row)) - u - D * log(nu1 / nu)
+        r2 = log1p(full.pull(self, other)) - u - D * log(nu2 / nu)
         for d in range(D):
             p = tri.diagonal(1 + D, d)
             r0 += 2.0 * log(row[pivots + d] / union[p])
@@ -290,9 +301,11 @@ class NormalInverseWishart(NamedTuple):
     def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
         """The constant of the density, the mean, and packed W: W'W is the precision matrix."""
         D = self.m0.shape[0]
-        centre, triangle = self.n_statistics() + _SCALARS + D, 1 + D
-        column = parameters[1:triangle]
-        draws.draw_precision(row, centre + D, self.nu0 + row[0], parameters, D, rng)
+        centre, triangle = self.n_statistics() + SCALARS + D, 1 + D
+        column, factor = parameters[1:triangle], np.empty(tri.length(D))
+        full.put_factor(self, row, factor, np.empty(D))
+        draws.draw_precision(factor, 0, self.nu0 + row[0], parameters, D, rng)
+        parameters[0] -= full.cost_of_cells(self, parameters)
         for d in range(D):
             column[d] = rng.normal() / sqrt(self.c0 + row[0])
         for i in range(D):  # W^-1 of that
@@ -303,18 +316,21 @@ class NormalInverseWishart(NamedTuple):
             column[d] += row[centre + d]
 
     def tangent(self, row: Vector, parameters: Vector) -> None:
-        """maths (100); W is the square root of nu_n, times R^-1."""
+        """maths (100), (157); W is the square root of nu_n, times R^-1."""
         D = self.m0.shape[0]
         constant = self.n_statistics()
-        centre, triangle = constant + _SCALARS + D, 1 + D
+        centre, triangle = constant + SCALARS + D, 1 + D
         c, nu = self.c0 + row[0], self.nu0 + row[0]
         parameters[0] = -0.5 * D * (LOG_PI + 1.0 / c) - row[constant + 3]
         for j in range(D):
             parameters[0] += 0.5 * digamma_of(0.5 * (nu - j))
             parameters[1 + j] = row[centre + j]
-        tri.invert(row, centre + D, parameters, triangle, D)
+        factor = np.empty(tri.length(D))
+        full.put_factor(self, row, factor, np.empty(D))
+        tri.invert(factor, 0, parameters, triangle, D)
         for s in range(tri.length(D)):
             parameters[triangle + s] *= sqrt(nu)
+        parameters[0] -= full.cost_of_cells(self, parameters)
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         return draws.log_full_normal(parameters, data, i)
@@ -327,24 +343,3 @@ class NormalInverseWishart(NamedTuple):
 
     def divergence(self, parameters: Vector, other: Vector) -> float:
         return draws.full_normal_divergence(parameters, other, self.m0.shape[0])
-
-
-@jitable
-def _distance(prior: NormalInverseWishart, row: Vector, data: Any, i: int) -> float:
-    """|R^-1 (x_i - m_n)|^2. Not in the row's own scratch: threads that score share rows."""
-    D = prior.m0.shape[0]
-    centre = 1 + D + tri.length(D) + _SCALARS + D
-    z = np.empty(D)
-    for d in range(D):
-        z[d] = data[i, d] - row[centre + d]
-    return tri.solve(row, centre + D, z, D)
-
-
-@jitable
-def _pull(prior: NormalInverseWishart, row: Vector) -> float:
-    """c0 n / c_n |L^-1 (mean - m0)|^2: |psi_n| is 1 + that, times |L|^2."""
-    D = prior.m0.shape[0]
-    z = np.empty(D)
-    for d in range(D):
-        z[d] = row[1 + d] - prior.m0[d]
-    return prior.c0 * (row[0] / (prior.c0 + row[0])) * tri.solve(row, 1 + D, z, D)

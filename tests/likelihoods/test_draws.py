@@ -171,7 +171,7 @@ def marginals(likelihood, X):
         v = 1 / (1 / rho + n / sigma)
         yield lambda p: p[:, 1 : 1 + D] @ a, stats.norm((v * (m0 / rho + total / sigma)) @ a, math.sqrt(v @ a**2))
     elif kind is NormalInverseWishart:
-        m0, c0, nu0, psi0 = likelihood
+        m0, c0, nu0, psi0, _ = likelihood
         c, nu, centre = c0 + n, nu0 + n, (c0 * m0 + total) / (c0 + n)
         psi = psi0 + (X - mean).T @ (X - mean) + c0 * n / c * np.outer(mean - m0, mean - m0)
         freedom, width = nu - D + 1, a @ psi @ a

@@ -88,7 +88,7 @@ def test_marginal_is_scipys(family, seed):
 def test_inverse_wishart_marginal_is_the_textbooks(seed):
     """(35) of raw data, by scipy's multivariate gamma function and numpy's determinants."""
     likelihood, X = example(NormalInverseWishart, np.random.default_rng(seed), n=12)
-    m0, c0, nu0, psi0 = likelihood
+    m0, c0, nu0, psi0, _ = likelihood
     n, D = X.shape
     centred, pull = X - X.mean(axis=0), X.mean(axis=0) - m0
     psi = psi0 + centred.T @ centred + c0 * n / (c0 + n) * np.outer(pull, pull)

@@ -13,6 +13,7 @@ from mapdpm import (
     MAPDPM,
     Mixed,
     NormalGamma,
+    NormalInverseWishart,
     NormalKnownVariance,
     OnlineMAPDPM,
 )
@@ -29,7 +30,8 @@ from tests.missing_values import with_gaps
 from tests.oracle import cells, raw
 
 SEEDS = st.integers(0, 2**32 - 1)
-ROUNDED = (NormalGamma, NormalKnownVariance)
+INDEPENDENT = (NormalGamma, NormalKnownVariance)
+ROUNDED = (*INDEPENDENT, NormalInverseWishart)
 STEPS = np.array([1.0, 0.0, 0.25])
 
 
@@ -48,7 +50,7 @@ def marginal(likelihood, X):
 
 
 @pytest.mark.parametrize("n", complete_but([10], [10, 300]))
-@pytest.mark.parametrize("family", ROUNDED)
+@pytest.mark.parametrize("family", INDEPENDENT)
 def test_it_is_below_the_density_of_cells(family, n):
     """By quadrature over the parameters, of clusters of 1 to 6 points and steps from a tenth to ten deviations."""
     for seed in range(n):
@@ -59,7 +61,7 @@ def test_it_is_below_the_density_of_cells(family, n):
 
 
 @pytest.mark.parametrize("n", complete_but([4], [4, 100]))
-@pytest.mark.parametrize("family", ROUNDED)
+@pytest.mark.parametrize("family", INDEPENDENT)
 def test_it_is_off_by_the_square_of_the_step(family, n):
     """By q^2 / 24 sum_i E[tau^2 (x_i - mu)^2], maths (149), and a share of that which falls with q^2, too."""
     for seed in range(n):
@@ -74,6 +76,32 @@ def test_it_is_off_by_the_square_of_the_step(family, n):
         assert shares[1] == pytest.approx(shares[0] / 4.0, rel=0.05, abs=1e-6)
 
 
+@given(seed=SEEDS)
+def test_full_covariances_of_one_feature_are_normal_gamma(seed):
+    one, X = rounded(NormalInverseWishart, seed, steps=np.array([0.5]))
+    two = NormalGamma(one.m0, one.c0, one.nu0 / 2.0, one.psi0[:, 0] / 2.0, one.resolution)
+    said = []
+    for family in (one, two):
+        row = laws.row_of(family, X, range(8))
+        parts = [laws.row_of(family, X, points) for points in (range(4), range(4, 8))]
+        parameters = np.empty(family.n_parameters())
+        family.tangent(row, parameters)
+        gains = family.log_predictive(row, X, 8), family.log_predictive_weighted(row, X, 8, 0.3)
+        said.append([*gains, family.log_marginal(row), family.log_merge(row, *parts), parameters[0]])
+    np.testing.assert_allclose(*said, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("n", complete_but([4], [4, 60]))
+def test_full_covariances_are_below_the_density_of_cells(n):
+    """One or two points of two features: the mean of their density over the cells, by Gauss and Legendre's nodes."""
+    for seed in range(n):
+        likelihood, X = rounded(NormalInverseWishart, seed, 1 + seed % 2, np.array([1.0, 0.3]))
+        exact = cells.log_mean_over_cells(X, likelihood)
+        assert marginal(likelihood, X) <= exact + 1e-9 * (1.0 + abs(exact))
+        fine = likelihood._replace(resolution=likelihood.resolution / 50.0)
+        assert 0.0 <= cells.log_mean_over_cells(X, fine) - marginal(fine, X) <= 0.01
+
+
 # ---- the verbs -------------------------------------------------------------------------------------------------------
 
 
@@ -84,7 +112,7 @@ def test_laws(family, seed):
     laws.check_likelihood(likelihood, X, 9, seed)
 
 
-@pytest.mark.parametrize("family", ROUNDED)
+@pytest.mark.parametrize("family", INDEPENDENT)
 @given(seed=SEEDS)
 def test_laws_with_missing_values(family, seed):
     likelihood, X = rounded(family, seed)
@@ -234,6 +262,34 @@ def test_a_fit_goes_on_with_its_steps():
     np.testing.assert_allclose([stream.score_one(x) for x in X[:9]], model.score_samples(X[:9]), rtol=1e-9)
     with pytest.raises(ValueError, match="a stream takes values as exact, got resolution="):
         OnlineMAPDPM(likelihood=prior).partial_fit(X)
+
+
+@pytest.mark.parametrize("backend", complete_but(["c", "python"], ["c", "python", "numba"]))
+def test_full_covariances(backend):
+    """C runs them by the verbs as Python has them."""
+    X, _ = table(n=60)
+    prior = NormalInverseWishart(8.0, 0.05, 4.0, np.array([[1.0, 0.3], [0.3, 1.0]]), [0.5, 0.0])
+    for weights in (None, np.tile([1.0, 2.0], 30)):
+        model = MAPDPM(likelihood=prior, backend=backend).fit(X, sample_weight=weights)
+        whole = MAPDPM(likelihood=prior, backend="c").fit(X, sample_weight=weights)
+        np.testing.assert_array_equal(model.labels_, whole.labels_)
+        assert model.backend_ == backend
+        assert model.log_joint_ == pytest.approx(whole.log_joint_, rel=1e-12)
+    model = MAPDPM(likelihood=prior, backend=backend).fit(X)
+    own = [X[model.labels_ == k] for k in range(model.n_clusters_)]
+    terms = raw.log_partition(model.labels_, 1.0)
+    for each in own:
+        added = len(each) * prior.resolution**2 / 12.0
+        terms += cells.log_full_marginals(each[None], prior.for_data(X), added).tolist()
+    assert model.log_joint_ == pytest.approx(math.fsum(terms), rel=1e-12)
+    np.testing.assert_allclose(model.variances_, [each.var(axis=0) for each in own], rtol=1e-9)
+    back = MAPDPM.from_bytes(model.to_bytes())
+    assert back.likelihood_ == model.likelihood_ == prior.for_data(X)
+    np.testing.assert_allclose(back.score_samples(X), model.score_samples(X), rtol=1e-12)
+    assert back.pseudo_log_likelihood(X) == pytest.approx(model.pseudo_log_likelihood(X), rel=1e-12)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "MANY", 1)
+        assert MAPDPM(likelihood=prior, backend=backend).fit(X).log_joint_ == pytest.approx(model.log_joint_, rel=1e-12)
 
 
 def test_parts_of_a_table_have_steps_of_their_own():
