@@ -258,7 +258,7 @@ def _summary(
         return json.dumps(facts)
     shown = facts | {
         "columns": str(columns) if table.columns is None else f"{columns} ({_shortened(table.columns)})",
-        **({"kinds": unusual(found, _names(table))} if found is not None and "kinds" in facts else {}),
+        **_kinds_line(found, table),
         **({"relevant": _relevant_line(facts["relevant"], columns)} if "relevant" in facts else {}),
         "prior": _prior_line(prior),
         "log_joint": f"{model.log_joint_:.6f} nats",
@@ -280,6 +280,11 @@ def _kinds(found: Columns) -> dict[str, Any]:
     """The kinds of columns that are not continuous, as ``--kinds`` takes them; nothing where all are."""
     kinds = {str(column.name): column.word() for column in found if column.said() or column.note}
     return {"kinds": kinds} if kinds else {}
+
+
+def _kinds_line(found: Columns | None, table: Table) -> dict[str, str]:
+    line = "" if found is None else unusual(found, _names(table), len(table.values))
+    return {"kinds": line} if line else {}
 
 
 def _relevant(model: Any, table: Table) -> dict[str, Any]:

@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mapdpm import BetaBernoulli, Categorical, GammaPoisson, Mixed
+from mapdpm.cli.stderr import printable
 from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.data.columns import CATEGORY, FLAG, NUMBER, Column, warn_of_names
 from mapdpm.kinds.columns import Columns
 from mapdpm.kinds.given import WORDS, given_kind
-from mapdpm.kinds.kinds import CONSTANT, COUNT
+from mapdpm.kinds.kinds import CONSTANT, COUNT, ROUNDED
 from mapdpm.likelihoods._readings import AS_IT_IS
 
 KINDS = WORDS
+_MOST_NAMES = 8
+_DISTINCT = 0.9  # of all values
 _FAMILIES: dict[str, Any] = {CATEGORY: Categorical, FLAG: BetaBernoulli, COUNT: GammaPoisson}
 _OF_CELLS: dict[str | None, str | None] = {None: None, CONSTANT: None, CATEGORY: CATEGORY, FLAG: FLAG}
 """What cells of a kind hold, where it is not numbers; None where they will tell."""
@@ -93,11 +96,20 @@ def mixed(table: Any, stated: Mapping[Any, str], family: Any) -> Mixed:
     return Mixed(({tuple(numbers): family} if numbers else {}) | parts)
 
 
-def unusual(columns: Columns, names: Sequence[str]) -> str:
-    """What is unusual about columns: ``humidity, noise: whole numbers; relay: two values``; empty if nothing is."""
+def unusual(columns: Columns, names: Sequence[str], n_rows: int) -> str:
+    """What is unusual about columns: ``humidity, noise: whole numbers; relay: two values``; empty if nothing is.
+
+    A step other than 1 is, where it makes values equal.
+    """
     said: dict[str, list[str]] = {}
     for column, name in zip(columns, names, strict=True):
-        text = ", ".join(filter(None, (column.said(), column.note)))
+        is_fine = column.kind == ROUNDED and column.step != 1.0
+        is_fine = is_fine and column.n_distinct > _DISTINCT * (1.0 - column.share_missing) * n_rows
+        text = ", ".join(filter(None, ("" if is_fine else column.said(), column.note)))
         if text:
             said.setdefault(text, []).append(name)
-    return "; ".join(f"{', '.join(names)}: {text}" for text, names in said.items())
+    return printable("; ".join(f"{_shortened(names)}: {text}" for text, names in said.items()))
+
+
+def _shortened(names: list[str]) -> str:
+    return ", ".join(names if len(names) <= _MOST_NAMES else [*names[: _MOST_NAMES - 2], "...", names[-1]])

@@ -104,6 +104,7 @@ def levels_of(column: Column) -> tuple[Level, ...]:
 
 _LIKE_NUMBERS = re.compile(r"\s*[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?\s*")
 _MANY, _FEW_ROWS = 0.5, 20
+_CURE = ", or set missing='skip' for NaN"
 
 
 def refuse_numbers_as_text(column: Column) -> None:
@@ -143,7 +144,7 @@ def _level(column: Column, value: Any) -> Level:
 def numbers_of(column: Column, missing: bool) -> Vector:
     """The values of a column of numbers or flags, checked as points are; errors name the column."""
     try:
-        found = check_points(np.asarray(column.values)[:, None], missing=missing, blank=True)
+        found = check_points(np.asarray(column.values)[:, None], missing=missing, blank=True, cure=_CURE)
     except ValueError as error:
         msg = f"column {column.name!r}: {error}"
         raise type(error)(msg) from None

@@ -52,7 +52,7 @@ def columns(X: Any, kinds: Mapping[Any, str] | None = None) -> Columns:
       continuous, rounded, or counts;
     - *count*: whole numbers from 0 on whose variance grows with their mean: Poisson clusters have a log joint that is 5
       nats higher than that of normal ones, and 0.01 nats a point;
-    - *rounded*: all values are on a grid m q + c, and this matters: 1 % of them share their value with others, or would
+    - *rounded*: all values are on a grid m q + c, and this matters: 2 % of them share their value with others, or would
       if they were spread evenly;
     - *continuous*: any other numbers;
     - *circular*: an angle, an hour of the day. Only ``kinds`` can say so.

@@ -12,7 +12,7 @@ from mapdpm.kinds.kinds import CONSTANT, CONTINUOUS, COUNT, FLAG, ROUNDED, SPIKE
 from mapdpm.kinds.spikes import spikes_of
 from mapdpm.protocol import Vector
 
-_TIES = 0.01  # the share of points that share their value with others, from which on a step matters
+_TIES = 0.02  # the share of points that share their value with others, from which on a step matters
 _REPEATED = 0.5  # distinct values a point: fewer are repeated ones
 _SPARSE = 16  # cells a value: a grid with more says nothing of repeated values
 _SMALLEST = 1e-6  # of the spread
@@ -51,8 +51,8 @@ def kind_of(atoms: Atoms) -> Found:
     """The kind of a column of numbers.
 
     One distinct value, but for the noise of floats, is a constant, two are a flag. Then the step is looked for, and
-    spikes among its cells; the rest is a count, rounded or continuous. A step matters where at least 1 % of the rest
-    share their value with others, or 1 % of them would do so if they were spread evenly. Where values are repeated
+    spikes among its cells; the rest is a count, rounded or continuous. A step matters where at least 2 % of the rest
+    share their value with others, or 2 % of them would do so if they were spread evenly. Where values are repeated
     twice or more on average, and lie on no grid, or on one of which they are less than a 16th, the step is their usual
     distance: a sensor that holds its values is continuous, with a step.
 

@@ -182,6 +182,16 @@ def test_unusual_kinds_are_printed(capsys):
     assert np.array(scores, dtype=float) == pytest.approx(model.score_samples(SENSORS))
 
 
+def test_steps_that_make_few_values_equal_are_not_unusual(capsys):
+    rng = np.random.default_rng(0)
+    frame = {f"a{k}": rng.normal(size=200).round(3) for k in range(3)} | {
+        f"b{k}": rng.normal(size=200).round(1) for k in range(12)
+    }
+    pd.DataFrame(frame).to_csv("steps.csv", index=False)
+    line = next(line for line in says(capsys, "fit", "steps.csv").splitlines() if line.startswith("kinds"))
+    assert line == "kinds      b0, b1, b2, b3, b4, b5, ..., b11: rounded to 0.1"
+
+
 def test_kinds_are_said_as_python_takes_them(capsys):
     """Also by position, in a file without a header; both values of a spike have one comma."""
     SENSORS.drop(columns="row").to_csv("plain.csv", index=False, header=False)
