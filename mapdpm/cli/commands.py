@@ -26,7 +26,7 @@ from mapdpm.files.c_export import as_stream, c_files
 from mapdpm.files.disk import write_file
 from mapdpm.files.errors import ModelFileError
 from mapdpm.kinds.columns import Columns
-from mapdpm.likelihoods.mixed import parameters_of
+from mapdpm.likelihoods._as_given import parameters_of
 from mapdpm.names import AUTO
 from mapdpm.plots.canvas import KINDS
 

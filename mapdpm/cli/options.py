@@ -174,10 +174,7 @@ def _prior_options(model: Any) -> None:
     model.add_argument(
         "--likelihood", type=values.family, metavar="FAMILY", help=f"{text} (what the columns of the file are)"
     )
-    text = (
-        f"what columns are, as mode=category,wind=circular:360,rain=spiked:0: one of {', '.join(KINDS)} (what their "
-        "values say)"
-    )
+    text = f"what columns are, as mode=category,rain=spiked:0: one of {', '.join(KINDS)} (what their values say)"
     model.add_argument("--kinds", action="append", default=[], metavar="LIST", help=text)
     text = "set a parameter of the prior, as b0=0.5 or b0=0.5,2 (one a column); the others come from the data"
     model.add_argument("--prior", type=values.assignment, action="append", default=[], metavar="NAME=VALUE", help=text)

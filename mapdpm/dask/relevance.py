@@ -8,7 +8,8 @@ import numpy as np
 
 from mapdpm.backends import resolve
 from mapdpm.dask.runner import OnDask
-from mapdpm.likelihoods._parameters import completed, steps_of
+from mapdpm.likelihoods._completed import completed
+from mapdpm.likelihoods._parameters import steps_of
 from mapdpm.likelihoods._restricted import has_columns, restricted_points
 from mapdpm.likelihoods._rounded import with_resolution
 from mapdpm.likelihoods._skipping import in_kernels

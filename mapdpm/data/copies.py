@@ -29,7 +29,7 @@ def without_copies(points: Any) -> Labels | None:
     if not isinstance(table, np.ndarray) or len(table) < 2:  # noqa: PLR2004
         return None
     _keys, first, whole, counts = _groups(_hashed(_bits(table)))
-    if len(first) == len(table):
+    if len(first) == len(table) or len(first) * _FREQUENT < len(table):  # the latter are a few values, and no copies
         return None
     copied = (counts > 1) & (counts <= _FREQUENT * len(table) / len(first))
     n_pairs = float((counts * (counts - 1))[copied].sum())

@@ -10,13 +10,15 @@ import numpy as np
 from mapdpm.backends import resolve
 from mapdpm.data import point_set
 from mapdpm.estimators.chunks import in_chunks
+from mapdpm.likelihoods._as_given import of_users_columns
+from mapdpm.likelihoods._parameters import steps_of
 from mapdpm.likelihoods._restricted import as_table, restricted_points
 from mapdpm.likelihoods._rounded import with_resolution
-from mapdpm.likelihoods.mixed import of_users_columns
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.protocol import Labels, Model, Vector, Weights
 from mapdpm.search.background import Relevance
-from mapdpm.search.leave_one_out import log_densities_left_out
+from mapdpm.search.fitted_prior import relative
+from mapdpm.search.leave_one_out import log_densities_left_out, pseudo_log_likelihood
 from mapdpm.state import ClusterState
 
 _MOST_NAMES = 12
@@ -32,6 +34,21 @@ def log_densities_of_others(relevance: Relevance, n_points: float, points: Any, 
     if relevance.background is not None:
         found += in_chunks(_others(relevance, points), relevance.background, n_jobs, _of_chunk)
     return found
+
+
+def pseudo_of_all(model: Any, points: Any, weights: Weights, is_fitted: bool) -> float:
+    """``pseudo_log_likelihood`` of a fitted model, with the columns that carry no clusters.
+
+    ``is_fitted`` says whether its prior was fitted: then the fit has counted weights relative to their mean.
+    """
+    mixture, labels, relevance = model._mixture_of_fit, getattr(model, "labels_", None), model._relevance  # noqa: SLF001
+    if is_fitted:
+        prior, weights = relative(mixture.prior, weights)
+        mixture = mixture._replace(prior=prior)
+    found = pseudo_log_likelihood(mixture, model._backend, labels, model._clustered(points), weights)  # noqa: SLF001
+    if relevance is None or labels is None:
+        return found
+    return found + left_out_of_others(relevance, steps_of(model.likelihood_), labels, points, weights)
 
 
 def left_out_of_others(

@@ -14,22 +14,19 @@ from mapdpm.backends import Backend
 from mapdpm.data import point_set
 from mapdpm.data.frames import Names
 from mapdpm.deprecated import argument
-from mapdpm.estimators.background import have_new_values, left_out_of_others, log_densities_of_others
+from mapdpm.estimators.background import have_new_values, log_densities_of_others, pseudo_of_all
 from mapdpm.estimators.base import WeightedEstimator
 from mapdpm.estimators.chunks import in_chunks
 from mapdpm.estimators.packed import PackedMixture
 from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
 from mapdpm.kinds.likelihood import Plan
-from mapdpm.likelihoods._parameters import steps_of
 from mapdpm.merging.make import log_shares_of, tree_of_mixture
 from mapdpm.merging.tree import MergeTree, group_of, groups_of
 from mapdpm.names import AUTO, STARTS
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Matrix, Model, Vector
 from mapdpm.search.fit import FitSettings, WarmStart
-from mapdpm.search.fitted_prior import relative
-from mapdpm.search.leave_one_out import pseudo_log_likelihood
 from mapdpm.search.settings import ColumnParameters, SearchParameters, check_init, check_search
 from mapdpm.search.widths import family_to_fit
 from mapdpm.state import ClusterState
@@ -71,12 +68,10 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
     discount : float in [0, 1)
         Discount of a Pitman-Yor process; 0 is the Dirichlet process. With a discount, alpha > -discount.
     max_clusters : int or None
-        Largest number of clusters: once reached, a point that would open another joins the best existing one. None: no
-        limit.
+        Largest number of clusters: then a point that would open another joins the best existing one. None: no limit.
     missing : {"error", "skip"}
-        "skip": NaN is a missing value, and is integrated out: exact, for families of independent features
-        (``NormalGamma``, ``NormalKnownVariance``, ``GammaPoisson``, ``BetaBernoulli``) and for ``Mixed``. A point needs
-        one value at least. "error": NaN is an error.
+        "skip": NaN is a missing value, and is integrated out: exact, for families of independent features and for
+        ``Mixed``. A point needs one value at least. "error": NaN is an error.
     kinds : mapping or None
         For "auto", what columns are, by name or place, as in ``mapdpm.columns``: ``{"relay": "flag", "wind":
         "circular:360", "id": "constant"}``; "constant" leaves a column out. None: as found.
@@ -84,35 +79,27 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         Which columns carry clusters. "auto": searched where the prior is fitted, so that columns of noise and constant
         ones hide no clusters (maths, section 35). "all": all do. "search": also under a given prior.
     init : {"sequential", "random-order", "single"} or array of shape (n_points,)
-        The start. "sequential": one pass in which points join clusters in the order of the data. "random-order": the
-        same in random order. (With ``moves``, both start from one cluster of all points where that is better.)
-        "single": one cluster of all points. An array: these integer labels.
+        The start. "sequential": one pass in which points join clusters in the order of the data; "random-order": in
+        random order; "single": one cluster (so do both of these with ``moves``, where it is better); an array: labels.
     moves : tuple of {"merge", "split", "permutation", "regroup"}
-        Moves of many points at once, in the order in which they are tried. They escape modes that moves of single
-        points cannot. The empty tuple is the paper's algorithm.
+        Moves of many points at once, in the order in which they are tried. () is the paper's algorithm.
     n_restarts : int
-        Number of runs; the best log joint wins. The first run starts from ``init``. The others "regroup" the best
-        result so far, start from it after a few Gibbs sweeps, or start in random order; with ``moves=()`` they all
-        start in random order.
+        Number of runs; the best log joint wins. The first starts from ``init``. The others "regroup" the best result so
+        far, start from it after a few Gibbs sweeps, or in random order; with ``moves=()`` all start in random order.
     max_sweeps : int
-        Most sweeps in a row, with no other move between: then the run ends although points still move. 0: none; so
-        ``init=labels, moves=(), max_sweeps=0`` gives the log joint of these labels.
+        Most sweeps in a row, with no other move between. ``init=labels, moves=(), max_sweeps=0``: J of these labels.
     time_limit : float or None
-        Seconds after which the search ends with the best result so far; the current sweep is finished first. Results
-        then depend on the speed of the machine.
+        Seconds after which the search ends with the best result so far; the current sweep is finished first.
     backend : {"auto", "c", "numba", "python"}
-        Implementation. "auto" is C, for a family of your own by the C compiler; else numba, else python. Labels agree,
-        unless the gap between two scores equals the tolerance of ties, 1e-10 (1 + |best score|), up to rounding.
+        Implementation. "auto" is C, for a family of your own by the C compiler; else numba, else python. Labels agree.
     n_jobs : int or None
         Number of threads, over restarts, passes and scored points; None is 1. Results do not depend on it.
     random_state : int, numpy Generator, RandomState or None
-        Source of all randomness: splits, restarts and random orders. With None or an int every fit draws the same
-        numbers, so equal data gives equal clusters; a Generator continues from fit to fit.
+        Source of all randomness. With None or an int every fit draws the same numbers; a Generator continues.
     verbose : int
         1 prints a line for each sweep, and for each move that gained.
     callback : callable or None
-        Called after each sweep, and each move that gained, with a ``FitProgress(restart, sweep, moved, n_clusters,
-        log_joint, move)``; returning True ends that run.
+        Called after each sweep, and each move that gained, with a ``FitProgress``; returning True ends that run.
 
     Attributes
     ----------
@@ -123,8 +110,8 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
     cluster_sizes_ : ndarray of shape (K,)
         Number of points in each cluster.
     means_, variances_ : ndarray of shape (K, n_features)
-        Sample mean and variance (ddof 0, weighted) of each cluster; only where the family has them. Where a cluster
-        has no value of a feature, the prior mean and 0, as in a stream.
+        Sample mean and variance (ddof 0, weighted) of each cluster, where the family has them; without values the
+        prior mean and 0, as in a stream.
     relevant_ : ndarray of shape (n_features,)
         Whether each column carries clusters. Scores are densities of all columns, whichever do.
     relevance_ : ndarray of shape (n_features,)
@@ -136,8 +123,7 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
     n_sweeps_ : int
         Sweeps of the winning run, the last of which moved no point if ``converged_``.
     converged_ : bool
-        True if the last sweep moved no point, and no move gained. (A split that failed is not tried again while the
-        cluster keeps 98 % of its points.)
+        True if the last sweep moved no point, and no move gained.
     likelihood_ : Likelihood
         The likelihood with the prior that was used.
     backend_ : str
@@ -149,23 +135,20 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
 
     Notes
     -----
-    O(N K D) a sweep. The sequential start costs as much, with the K that it reaches: if alpha is larger than N, it may
-    open a cluster for each point, N^2 / 2 scores in all, also for equal points. ``init="single"`` avoids
-    this, and may end in another mode.
+    O(N K D) a sweep. The sequential start costs as much, with the K that it reaches: with alpha larger than N, that may
+    be a cluster for each point. ``init="single"`` avoids this, and may end in another mode.
 
     From 262,144 points on, a fit by merges and splits is made in *passes* (docs/large-data.md): all points move at
-    once, chunk by chunk, in threads, and never lower the log joint. It ends at a mode of moves of single points, as
-    sweeps do. ``init`` and ``n_restarts`` are then those of a sample of 65,536 points, and ``n_sweeps_`` counts passes.
-    A fit that ends before it converges warns (``ConvergenceWarning``).
+    once, in threads, and never lower the log joint. ``init`` and ``n_restarts`` are then those of a sample of 65,536
+    points, and ``n_sweeps_`` counts passes. A fit that ends before it converges warns (``ConvergenceWarning``).
 
     A fitted prior costs four to eight fits to a sample, of 1,024 points from 10,000 on and of up to 4,096 below; more
     where clusters have few points in it, and up to three times that beside columns without clusters. Copies of rows
     count once there, and weights are relative. Then the fit is that of ``MAPDPM(likelihood=model.likelihood_)``, where
     all columns are relevant. Neither ``callback`` nor ``verbose`` sees the sample.
 
-    Moves cost as much as a few more sweeps: they use statistics, and samples of large clusters. Data is first
-    shifted by a typical point, so an offset of 1e8 costs no digits. float32 data is not converted; statistics and
-    decisions are in float64. The mode underestimates K: see docs/maths.md, section 6.
+    Moves cost as much as a few more sweeps. Data is first shifted by a typical point, so an offset of 1e8 costs no
+    digits. float32 data is not converted. The mode underestimates K: see docs/maths.md, section 6.
 
     Examples
     --------
@@ -298,14 +281,7 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         """
         points = self._points(X)
         weights = check_weights(sample_weight, point_set(points).n_points, self.discount)
-        mixture, labels = self._mixture_of_fit, getattr(self, "labels_", None)
-        if family_to_fit(self.likelihood) is not None:  # then the fit has counted weights so
-            prior, weights = relative(mixture.prior, weights)
-            mixture = mixture._replace(prior=prior)
-        found = pseudo_log_likelihood(mixture, self._backend, labels, self._clustered(points), weights)
-        if self._relevance is None or labels is None:
-            return found
-        return found + left_out_of_others(self._relevance, steps_of(self.likelihood_), labels, points, weights)
+        return pseudo_of_all(self, points, weights, family_to_fit(self.likelihood) is not None)
 
     def merge_tree(self, criterion: str = "log-joint", *, prior: Any = None, X: Any = None) -> MergeTree:
         """How the clusters merge, two at a time: components that together make a class, by a tree.

@@ -18,11 +18,11 @@ from mapdpm.files import container
 from mapdpm.files.batch_models import RESULTS, Restored
 from mapdpm.files.families import has_format
 from mapdpm.kinds.likelihood import Plan, read_columns
+from mapdpm.likelihoods._as_given import of_users_columns
 from mapdpm.likelihoods._parameters import RESOLUTION, steps_of
 from mapdpm.likelihoods._restricted import has_columns, restricted_points
 from mapdpm.likelihoods._rounded import with_resolution
 from mapdpm.likelihoods._skipping import skips
-from mapdpm.likelihoods.mixed import of_users_columns
 from mapdpm.names import MISSING, RELEVANCE
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector, Weights
 from mapdpm.search.background import Relevance, moments_of

@@ -8,17 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.data import columns as data
-from mapdpm.data.columns import columns_of, refuse_numbers_as_text
+from mapdpm.data.columns import columns_of, kinds_differ, refuse_numbers_as_text
 from mapdpm.hashing import mixed_bits
 from mapdpm.kinds.columns import Columns, columns
 from mapdpm.kinds.kinds import CATEGORY, CIRCULAR, CONSTANT, CONTINUOUS, COUNT, FLAG, ROUNDED, SPIKED, ColumnKind
+from mapdpm.likelihoods._as_given import of_columns
 from mapdpm.likelihoods._measured import Measured
 from mapdpm.likelihoods._parameters import RESOLUTION
 from mapdpm.likelihoods._skipping import named
 from mapdpm.likelihoods.beta_bernoulli import BetaBernoulli
 from mapdpm.likelihoods.categorical import Categorical
 from mapdpm.likelihoods.gamma_poisson import GammaPoisson
-from mapdpm.likelihoods.mixed import Mixed, of_columns
+from mapdpm.likelihoods.mixed import Mixed
 from mapdpm.likelihoods.normal_gamma import NormalGamma
 from mapdpm.likelihoods.spiked import Circular, Flag, Spiked
 from mapdpm.names import AUTO
@@ -45,6 +46,9 @@ def read_columns(likelihood: Any, X: Any, kinds: Any = None) -> Plan:
     """
     if isinstance(likelihood, str) and likelihood == AUTO:
         found = _of_sample(X, kinds)
+        for column in columns_of(X) if kinds_differ(X) else ():
+            if column.kind == data.CATEGORY and column.name not in (kinds or {}):
+                refuse_numbers_as_text(column)
         found.warn()
         return likelihood_of(found, X)
     if kinds is not None:
@@ -77,8 +81,6 @@ def likelihood_of(columns: Columns, X: Any) -> Plan:
     """
     left_out = tuple(place for place, column in enumerate(columns) if column.kind == CONSTANT and column.n_distinct > 1)
     texts = [column for column in columns_of(X) if column.kind == data.CATEGORY] if hasattr(X, "dtypes") else []
-    for text in texts:
-        refuse_numbers_as_text(text)
     own = [each._replace(kind=_read_as(each, {text.name for text in texts})) for each in columns]
     if all(column.kind in _NUMBERS for column in own):
         return Plan(_measured(own), left_out)

@@ -12,7 +12,7 @@ from mapdpm.data import point_set
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._registry import enter, kebab
 from mapdpm.names import MISSING
-from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Vector, Weights
+from mapdpm.protocol import LARGEST, SMALLEST, Matrix, Vector, Weights
 from mapdpm.validation import LARGEST_ENTRY, check_choice, check_number, check_points, check_weights, refuse_value
 
 C = TypeVar("C", bound=type)
@@ -109,21 +109,6 @@ def parameters(
         return cls
 
     return decorate
-
-
-def completed(whole: Any, part: Any, columns: Labels) -> Any:
-    """``whole`` of all columns, with the values of ``part`` in some; other widths change as those of ``part`` did."""
-    if hasattr(whole, "completed"):
-        return whole.completed(part, columns)
-    values: dict[str, Any] = {}
-    for name in whole._fields:
-        value, own = getattr(whole, name), getattr(part, name)
-        if name in whole.axes:
-            value = value * (own[0] / value[columns[0]]) if name in whole.widths else value.copy()
-            value[columns] = own
-            own = value
-        values[name] = own
-    return type(whole)(**values)
 
 
 class of_class_too:  # noqa: N801  (reads as the decorator it is)

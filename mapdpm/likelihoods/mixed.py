@@ -9,18 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.data.columns import CATEGORY, FLAG, columns_of, kinds_differ, numbers_of, warn_of_names
+from mapdpm.data.columns import columns_of, numbers_of
 from mapdpm.data.table import Table
 from mapdpm.data.tokens import Tokens
-from mapdpm.likelihoods._blocks import Block, Name, blocks_of, bound, empirical, families_of, text_of, whole_family
-from mapdpm.likelihoods._parameters import completed, said_of
+from mapdpm.likelihoods._blocks import Block, Name, blocks_of, bound, empirical, text_of, whole_family
+from mapdpm.likelihoods._completed import completed
 from mapdpm.likelihoods._product import Product, product_of
 from mapdpm.likelihoods._skipping import in_kernels
 from mapdpm.likelihoods._users_columns import columns_of_rows, moments_of_columns, sums_of_columns
-from mapdpm.likelihoods.beta_bernoulli import BetaBernoulli
-from mapdpm.likelihoods.categorical import Categorical
-from mapdpm.likelihoods.normal_gamma import NormalGamma
-from mapdpm.names import AUTO, MISSING
+from mapdpm.names import MISSING
 from mapdpm.protocol import Labels, Matrix, Vector, Weights
 from mapdpm.validation import check_points, refuse_value
 
@@ -55,7 +52,7 @@ class Mixed:
 
     Examples
     --------
-    >>> from mapdpm import MAPDPM, GammaPoisson
+    >>> from mapdpm import MAPDPM, BetaBernoulli, Categorical, GammaPoisson, NormalGamma
     >>> parts = {"temperature": NormalGamma, "mode": Categorical, "events": GammaPoisson}
     >>> Mixed(parts)
     Mixed({'temperature': NormalGamma, 'mode': Categorical, 'events': GammaPoisson})
@@ -80,21 +77,6 @@ class Mixed:
         made = cls.__new__(cls)
         made.blocks = blocks
         return made
-
-    @classmethod
-    def by_types(cls, X: Any) -> Mixed:
-        """One of the types of a DataFrame's columns: numbers together, each category, all flags together."""
-        kinds: dict[str, list[Name]] = {}
-        parts: dict[Any, Any] = {}
-        for column in columns_of(X):
-            if column.kind == CATEGORY:
-                warn_of_names(column)
-                parts[column.name] = Categorical
-            else:
-                kinds.setdefault(column.kind, []).append(column.name)
-        for kind, names in kinds.items():
-            parts[tuple(names)] = BetaBernoulli if kind == FLAG else NormalGamma
-        return cls(parts)
 
     # ---- as a value --------------------------------------------------------------------------------------------------
 
@@ -352,34 +334,3 @@ class Mixed:
     def has(self, verb: str) -> bool:
         """Whether all parts have a verb."""
         return all(hasattr(block.kind, verb) for block in self.blocks)
-
-
-def of_columns(likelihood: Any, X: Any) -> Any:
-    """``likelihood``, bound to the columns of ``X`` where it is mixed.
-
-    "auto" is, where columns are not all numbers; and so is the class ``Categorical`` for a DataFrame: one a column.
-    """
-    if likelihood is Categorical and hasattr(X, "dtypes"):
-        likelihood = Mixed({column.name: Categorical for column in columns_of(X)})
-    if isinstance(likelihood, str) and likelihood == AUTO and kinds_differ(X):
-        mixed = Mixed.by_types(X)
-        likelihood = AUTO if all(block.kind is NormalGamma for block in mixed.blocks) else mixed
-    return likelihood.bound_to(X) if isinstance(likelihood, Mixed) else likelihood
-
-
-def parameters_of(likelihood: Any) -> dict[str, Any]:
-    """The parameters of a likelihood by name; of a mixed one after the key of each part, as ``mode.beta``."""
-    if not isinstance(likelihood, Mixed):
-        return said_of(likelihood)
-    families = {
-        f"{key}.{own}" if own else key: each
-        for key, family in likelihood._asdict().items()
-        for own, each in families_of(family).items()
-    }
-    return {f"{key}.{name}": value for key, family in families.items() for name, value in said_of(family).items()}
-
-
-def of_users_columns(likelihood: Any, values: Any) -> Vector:
-    """For each of the user's columns the sum of ``values`` of the columns of points that follow from it."""
-    numbers: Vector = np.asarray(values, dtype=np.float64)
-    return likelihood.sums_of_columns(numbers) if isinstance(likelihood, Mixed) else numbers

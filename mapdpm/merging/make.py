@@ -8,7 +8,7 @@ import numpy as np
 
 from mapdpm.backends import Backend, resolve
 from mapdpm.data import point_set, read_by
-from mapdpm.likelihoods.mixed import of_columns
+from mapdpm.likelihoods._as_given import of_columns
 from mapdpm.merging.by_joint import tree_by_joint
 from mapdpm.merging.by_overlap import tree_by_overlap
 from mapdpm.merging.tree import MergeTree

@@ -28,6 +28,9 @@ class DirichletProcess(NamedTuple):
     Gamma(n) is about 1 / n for a small n, so light points would each be a cluster.
     """
 
+    def __repr__(self) -> str:
+        return f"DirichletProcess(alpha={self.alpha!r}{', light=True' * self.light})"
+
     @property
     def discount(self) -> float:
         """0: only a Pitman-Yor process has one."""

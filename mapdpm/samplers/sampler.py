@@ -8,9 +8,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from mapdpm.data import point_set, read_by
+from mapdpm.likelihoods._as_given import of_columns
 from mapdpm.likelihoods._skipping import has_verb
 from mapdpm.likelihoods.categorical import Categorical
-from mapdpm.likelihoods.mixed import of_columns
 from mapdpm.partition_priors import finite_prior, partition_prior
 from mapdpm.protocol import Labels, Likelihood, PartitionPrior, RngVerbs
 from mapdpm.samplers import concentration

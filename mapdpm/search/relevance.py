@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.data import point_set
-from mapdpm.likelihoods._parameters import completed
+from mapdpm.likelihoods._completed import completed
 from mapdpm.likelihoods._restricted import restricted, restricted_points, units_of
 from mapdpm.protocol import Labels, Vector, Weights
 from mapdpm.search.background import Relevance

@@ -228,7 +228,7 @@ def test_what_does_not_fit_is_said(frame, likelihood, says):
 
 
 def test_names_are_no_categories():
-    with pytest.warns(UserWarning, match="column 'id': named 'id', with 60 values"):
+    with pytest.warns(UserWarning, match="column 'id' has 60 different values in 60 rows, like names"):
         fitted(FRAME.assign(id=[f"row {i}" for i in range(N)]), "auto")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
