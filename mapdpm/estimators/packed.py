@@ -125,9 +125,9 @@ class PackedMixture(FittedEstimator):
             checked = read_by(family_to_fit(likelihood) or likelihood, X, missing)
             X = checked if names is None else X
         looked = X
-        if sample_weight is not None and isinstance(X, np.ndarray) and np.shape(sample_weight) == (len(X),):
+        if sample_weight is not None and isinstance(X, np.ndarray):
             positive = np.asarray(sample_weight) != 0  # the others take no part
-            looked = X[positive] if positive.any() else X
+            looked = X[positive] if positive.shape == (len(X),) and positive.any() else X
         is_read = isinstance(X, Table) and kinds is None
         plan = Plan(likelihood, ()) if is_read else read_columns(likelihood, looked, kinds)
         family = family_to_fit(plan.likelihood) if asks_for_prior(plan.likelihood) else plan.likelihood

@@ -16,6 +16,7 @@ from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.observed import present_points, taking_part
 from mapdpm.search.settings import Deadline
 from mapdpm.search.widths import Widths, WidthsOfParts, family_to_fit, widths_of
+from mapdpm.validation import LARGEST_WEIGHT
 
 _STARTS = (None, 1e-2, 1e-4)
 """Starts of the path: the empirical prior, and variances within clusters as shares of that of all points."""
@@ -76,6 +77,7 @@ def relative(prior: Any, weights: Weights) -> tuple[Any, Weights]:
     if weights is None or prior.discount:
         return prior, weights
     scaled = weights / weights[weights > 0.0].mean()
+    scaled = np.where(weights > 0.0, np.clip(scaled, 1.0 / LARGEST_WEIGHT, LARGEST_WEIGHT), 0.0)
     if np.all((scaled == 1.0) | (scaled == 0.0)):
         return prior, None if np.all(scaled) else scaled
     return prior._replace(light=True), scaled
