@@ -134,13 +134,13 @@ def _of_levels(column: Column, given: Given | None) -> ColumnKind:
 
 
 def _noted(found: list[ColumnKind], values: Matrix, is_given: list[bool]) -> list[ColumnKind]:
-    """Columns of numbers with their notes; who states a kind needs none, and a column alone is what there is."""
+    """Columns of numbers with their notes; who states a kind needs none, nor does a column alone but row numbers."""
     steps = np.array([column.step if column.kind != CIRCULAR else 0.0 for column in found])
     copied = notes.copies(values, steps)
     noted = []
     for at, column in enumerate(found):
         note = ""
-        if len(found) > 1 and not is_given[at] and column.kind != CONSTANT:
+        if (len(found) > 1 or column.step == 1.0) and not is_given[at] and column.kind != CONSTANT:
             note = notes.of_rows(values[:, at], column.n_distinct)
             note = note or notes.of_name(column.name, column.n_distinct, len(values))
             if at in copied:
