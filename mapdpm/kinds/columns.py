@@ -134,14 +134,15 @@ def _of_levels(column: Column, given: Given | None) -> ColumnKind:
 
 
 def _noted(found: list[ColumnKind], values: Matrix, is_given: list[bool]) -> list[ColumnKind]:
-    """Columns of numbers with their notes; who states a kind needs none, nor does a column alone but row numbers."""
+    """Columns of numbers with their notes; who states a kind needs none."""
     steps = np.array([column.step if column.kind != CIRCULAR else 0.0 for column in found])
     copied = notes.copies(values, steps)
     noted = []
     for at, column in enumerate(found):
         note = ""
-        if (len(found) > 1 or column.step == 1.0) and not is_given[at] and column.kind != CONSTANT:
-            note = notes.of_rows(values[:, at], column.n_distinct)
+        if not is_given[at] and column.kind != CONSTANT:
+            if len(found) > 1 or column.step == 1.0:  # what rises evenly, and is alone, is the data
+                note = notes.of_rows(values[:, at], column.n_distinct)
             note = note or notes.of_name(column.name, column.n_distinct, len(values))
             if at in copied:
                 note = note or f"is a copy of column {found[copied[at]].name!r}, up to units and rounding"
