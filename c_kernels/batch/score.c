@@ -54,7 +54,8 @@ static void limits_of_batch(const score_table *t, float band, float *restrict li
         if (!is_column_used(t, k) || !(weight > -INFINITY))
             continue;
         for (q = 0; q < MD_POINTS; q++) {
-            const float below = upper - bounds[q], lower = bounds[q] - lacks * below - gap + weight;
+            const float bound = bounds[q] < upper ? bounds[q] : upper; /* rounding may take a product below 1 */
+            const float below = upper - bound, lower = bound - lacks * below - gap + weight;
 
             most[q] = (!t->is_product || below < furthest) && lower > most[q] ? lower : most[q];
         }

@@ -158,6 +158,23 @@ def test_large_clusters_that_are_near_ties_score_alike():
     np.testing.assert_allclose(scores["c"][old, :2], scores["python"][old, :2], rtol=1e-12)
 
 
+def test_the_mean_of_a_huge_cluster_has_the_density_of_all_clusters():
+    """Rounding takes the bounding product there below 1, and the exponent of 1e9 points makes hundreds of nats of it."""
+    likelihood, prior = NormalGamma(0.0, 0.1, 1.0, 1.0).for_data(np.zeros((1, 1))), partition_prior(1.0)
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        state = states.empty(likelihood, 0, 3)
+        state.counts[:2] = 10
+        mean = rng.normal(0.0, 20.0)
+        state.rows[:2, :3] = [[1e9, mean, 1e9 * rng.uniform(0.1, 1.0)], [1e9, mean + 1.0, 1e9 * rng.uniform(1.0, 9.0)]]
+        for row in state.rows:
+            likelihood.prepare(row)
+        model, found = Model(likelihood, prior, np.full((1, 1), mean)), np.empty((2, 1))
+        for densities, name in zip(found, ("c", "python"), strict=True):
+            resolve(name, likelihood).log_densities(model, state, densities)
+        assert found[0] == pytest.approx(found[1], rel=1e-9)
+
+
 @pytest.mark.parametrize("other", complete_but(["python"], ["python", "numba"]))
 @pytest.mark.parametrize("seed", complete_but(range(20), range(40)))
 def test_points_against_clusters_that_stay(seed, other):
