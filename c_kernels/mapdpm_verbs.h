@@ -36,7 +36,16 @@ typedef struct mapdpm_family_view {
     const double *const *fields; /* in the order of the class: vectors, matrices row by row, numbers */
     int64_t n_factors;           /* of a product of families; else 0 */
     const mapdpm_factor *factors;
+    int32_t form; /* of log_predictive, of the family, or of all factors if their rows lie side by side */
 } mapdpm_family_view;
+
+/* Forms of log_predictive that C computes for many points at once, from the prepared row of a family. */
+enum {
+    MAPDPM_BY_VERB,
+    MAPDPM_STUDENT,   /* n, mean, M2 | constant, exponent, sum log b, share left, centre, scale */
+    MAPDPM_BERNOULLI, /* n, ones | share left, log p, log(1 - p) */
+    MAPDPM_POISSON,   /* n, sums, sum log x! | share left, constant, log(b + 1) */
+};
 
 /* A family that a product has for some columns of the points. */
 enum { MAPDPM_MOST_GATHERED = 64 }; /* numbers of a row, or parameters, that are no neighbours */
@@ -61,7 +70,8 @@ struct mapdpm_verbs {
     double (*log_marginal)(const mapdpm_family_view *self, const double *row);
     double (*log_merge)(const mapdpm_family_view *self, const double *both, const double *row, const double *other);
     double (*log_likelihood)(const mapdpm_family_view *self, const double *parameters, const double *x);
-}; /* log_predictive_weighted and log_likelihood may be NULL */
+    double (*log_predictive_without)(const mapdpm_family_view *self, const double *row, const double *x);
+}; /* log_predictive_weighted and the last three may be NULL */
 
 /* The verbs of products. A value that is not there is NaN; a factor without any value is left out. */
 const mapdpm_verbs *mapdpm_verbs_of_product(void);

@@ -63,6 +63,12 @@ class LikelihoodVerbs(Protocol):
     def log_predictive_weighted(self, row: Vector, data: Any, i: int, w: float) -> float:
         """L(row + w x_i) - L(row), L the log marginal. A family without it takes no ``sample_weight``."""
 
+    def log_predictive_without(self, row: Vector, data: Any, i: int) -> float:
+        """log p(x_i | the other points in ``row``), which holds x_i, all of weight 1; nan where digits are lost.
+
+        Optional, for speed: without it the point is taken out of a copy of the row.
+        """
+
     def log_marginal(self, row: Vector) -> float:
         """L(row): log of the density of the points in ``row``, parameters integrated out; 0 for an empty row."""
 

@@ -53,7 +53,13 @@ static void limits_of_batch(const score_table *t, float band, float *restrict li
 
         if (!is_column_used(t, k) || !(weight > -INFINITY))
             continue;
-        for (q = 0; q < MD_POINTS; q++) {
+        for (q = 0; q < MD_POINTS && t->by_factors; q++) {
+            const float lower =
+                bounds[q] - (float)(8.0 * COARSE_SLACK) * (1.0f + fabsf(bounds[q]) + fabsf(weight)) + weight;
+
+            most[q] = lower > most[q] ? lower : most[q];
+        }
+        for (q = 0; q < MD_POINTS && !t->by_factors; q++) {
             const float bound = bounds[q] < upper ? bounds[q] : upper; /* rounding may take a product below 1 */
             const float below = upper - bound, lower = bound - lacks * below - gap + weight;
 

@@ -226,6 +226,44 @@ static double product_log_likelihood(const mapdpm_family_view *self, const doubl
     return total;
 }
 
+/* The log predictive of one factor without the point, by a removal from a copy; NaN if that fails. */
+static double factor_without(const mapdpm_factor *f, const double *row, const double *x)
+{
+    double copy[MAPDPM_MOST_GATHERED];
+
+    if (f->view.size > MAPDPM_MOST_GATHERED)
+        return NAN;
+    if (f->stride == 1)
+        memcpy(copy, row + f->place, (size_t)f->view.size * sizeof *copy);
+    else
+        (void)row_of(f, row, copy);
+    if (copy[0] == 1.0)
+        f->verbs->init(&f->view, copy);
+    else if (copy[0] < 1.0 || !f->verbs->remove(&f->view, copy, x, 1.0))
+        return NAN;
+    f->verbs->prepare(&f->view, copy);
+    return f->verbs->log_predictive(&f->view, copy, x);
+}
+
+static double product_log_predictive_without(const mapdpm_family_view *self, const double *row, const double *x)
+{
+    double room[MAPDPM_MOST_GATHERED], total = 0.0;
+    int64_t k;
+
+    for (k = 0; k < self->n_factors && total == total; k++) {
+        const mapdpm_factor *const f = self->factors + k;
+        const double *const columns = columns_of(f, x);
+        double own = NAN;
+
+        if (columns == NULL)
+            continue;
+        if (f->verbs->log_predictive_without)
+            own = f->verbs->log_predictive_without(&f->view, row_of(f, row, room), columns);
+        total += own == own ? own : factor_without(f, row, columns);
+    }
+    return total;
+}
+
 static const mapdpm_verbs product = {
     product_init,
     product_prepare,
@@ -237,6 +275,7 @@ static const mapdpm_verbs product = {
     product_log_marginal,
     product_log_merge,
     product_log_likelihood,
+    product_log_predictive_without,
 };
 
 const mapdpm_verbs *mapdpm_verbs_of_product(void) { return &product; }

@@ -21,8 +21,8 @@ enum { FEATURES_PER_POWER = 32 };
 #endif
 enum { NUMBERS_PER_LINE = ALIGNMENT / sizeof(mapdpm_real) };
 
-/* The bound of a column that is not in use, and added to a tail that has powers of 2. */
-static const float NEVER = -1e30f, HUGE_TAIL = 1e30f;
+/* Added to a tail that has powers of 2. */
+static const float HUGE_TAIL = 1e30f;
 
 /* The range of scales in units of the batch: the product of FEATURES_PER_STEP of them is a normal number. */
 static const double LEAST_SCALE[2] = {4.7e-10 /* > 2^-31 */, 1e-75};
@@ -228,7 +228,9 @@ void load_points(score_table *table, const int64_t *order, int64_t first, int64_
     table->n_batch = end - first < most ? end - first : most;
     table->is_stale = 0;
     memset(table->own_column, 0, MD_POINTS * sizeof *table->own_column);
-    if (table->has_bounds && table->is_full)
+    if (table->has_bounds && table->by_factors)
+        load_of_factors(table, rows_of_batch(table));
+    else if (table->has_bounds && table->is_full)
         load_of_full(table);
     else if (table->has_bounds && table->in_double)
         load_of_doubles(table, rows_of_batch(table), next_rows(table));
@@ -250,7 +252,9 @@ void load_batch(score_table *table, const int64_t *order, int64_t first, int64_t
 /* The bounds of the batch with the columns from `first` to before `end`. */
 static inline void bound_columns(const score_table *table, int64_t first, int64_t end)
 {
-    if (table->is_full)
+    if (table->by_factors)
+        bound_columns_of_factors(table, first, end);
+    else if (table->is_full)
         bound_columns_of_full(table, first, end);
     else if (table->in_double)
         bound_columns_of_doubles(table, first, end);
@@ -306,7 +310,10 @@ uint32_t bound_batch(score_table *table)
         bound_own_of_full(table);
     else
         bound_columns(table, 0, table->n_columns);
-    far_lower_bounds(table, loo_lower_bounds(table));
+    if (table->by_factors)
+        least_of_factors(table);
+    else
+        far_lower_bounds(table, loo_lower_bounds(table));
     if (has_two_stages(table))
         bound_others_of_full(table);
     return only_one_above(table);

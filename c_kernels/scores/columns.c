@@ -339,6 +339,8 @@ void fill_columns(score_table *table)
     table->has_bounds = 0;
     if (!p->weights && !p->verbs && !is_skipping(p->family) && (HAS_VECTORS || !table->is_full))
         set_units(table);
+    table->by_factors = has_factors_in_lanes(table);
+    table->has_bounds |= table->by_factors;
 }
 
 /* ---- after a change ---------------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* The score of a point with its own cluster is leave-one-out, as if the point were not in it: in closed form from the
- * full statistics or, where that cancels, from statistics made without the point. Verbs have no such form: the point is
- * taken out of a copy.
+ * full statistics or, where that cancels, from statistics made without the point. Verbs have such a form where the family
+ * has log_predictive_without; else the point is taken out of a copy.
  */
 #include "scores/mapdpm_scores.h"
 
@@ -196,6 +196,13 @@ double score_leave_one_out(score_table *table, int64_t slot, int64_t i)
     if (!table->likelihood.verbs && in_closed_form(table, slot, table->x, &score))
         return score;
     score = log_weight_of(table, slot, statistics_of(table, slot)[0] - 1.0, 1);
+    if (table->likelihood.verbs && table->likelihood.verbs->log_predictive_without) {
+        const double gain =
+            table->likelihood.verbs->log_predictive_without(table->likelihood.view, statistics_of(table, slot), table->x);
+
+        if (gain == gain)
+            return score + gain;
+    }
     statistics = table->likelihood.verbs ? statistics_left(table, slot, i) : statistics_without(table, slot, i);
     return score + statistics_log_predictive(&table->likelihood, statistics, table->x);
 }

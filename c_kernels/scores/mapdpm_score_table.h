@@ -59,6 +59,9 @@ static const double LARGEST_LOSS = 0.5;
  * lose. */
 static const double SLACK = 1e-12, ROUNDING = 4e-15;
 
+/* The bound of a column that is not in use. */
+static const float NEVER = -1e30f;
+
 /* Relative allowances for the rounding of a few operations in float: of constants, and of slopes. */
 static const double COARSE_SLACK = 4.8e-7 /* > 2^-21 */, SLOPE_SLACK = 1e-6 /* > 2^-20 */;
 
@@ -95,6 +98,7 @@ typedef struct score_table {
     int is_start;    /* 1: points join clusters, and none is in one already */
     int is_product;  /* 1: a score is the log of a product over features; 0: a sum */
     int has_bounds;  /* 1: bounds of scores are computed for a batch of points (bounds.c) */
+    int by_factors;  /* 1: these bounds are scores by verbs, in float (factors.c) */
     int has_units;   /* 1: columns have units, and are kept in them */
     int is_stale;    /* 1: the units have changed since the batch was loaded */
     int in_double;   /* 1: bounds are computed in double, as floats would be too coarse */

@@ -1,5 +1,5 @@
-/* The functions of a score table: table.c sets it up and moves points, columns.c keeps its columns, bounds.c bounds the
- * scores of a batch of points; leave_one_out.c, scores.c and exact.c score them. Internal to the batch kernels.
+/* The functions of a score table: table.c sets it up and moves points, columns.c keeps its columns, bounds.c and factors.c
+ * bound the scores of a batch of points; leave_one_out.c, scores.c and exact.c score them. Internal to the batch kernels.
  */
 #ifndef MAPDPM_SCORES_H
 #define MAPDPM_SCORES_H
@@ -74,6 +74,21 @@ uint32_t bound_batch(score_table *table);
 /* Repair the bounds after lane q has moved from one column, or none (0), to another. `certain` are the points that were
  * certain to stay; returns those that still are. */
 uint32_t bound_batch_after_move(score_table *table, int64_t q, int64_t from, int64_t to, uint32_t certain);
+
+/* ---- factors.c --------------------------------------------------------------------------------------------------- */
+
+/* Features that have lanes for the sake of factors; 0 where no factor has a form that C knows. */
+int64_t features_in_lanes(const mapdpm_problem *p);
+
+/* Whether bounds are scores by factors. */
+int has_factors_in_lanes(const score_table *t);
+
+void load_of_factors(const score_table *t, const mapdpm_real *rows);
+
+void bound_columns_of_factors(const score_table *t, int64_t first, int64_t end);
+
+/* Lower bounds of the leave-one-out scores of the batch with their own columns, into table->least. */
+void least_of_factors(score_table *t);
 
 /* ---- leave_one_out.c ------------------------------------------------------------------------------------------- */
 

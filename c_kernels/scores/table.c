@@ -14,13 +14,14 @@ static void *take(unsigned char *workspace, size_t *used, int64_t n, size_t byte
 static size_t lay_out(score_table *t, const mapdpm_problem *p, int64_t capacity, unsigned char *workspace)
 {
     const int64_t D = p->n_features, wide = t->n_wide = features_with_columns(p), of_full = is_full(p->family) ? 1 : 0;
+    const int64_t factors = features_in_lanes(p);
     const int64_t stride = t->stride = round_up(capacity + 1, COLUMNS_PER_LINE);
     const size_t number = sizeof(double);
     size_t used = 0;
 
     t->bounds = (float *)take(workspace, &used, stride * MD_POINTS, sizeof(float));
-    t->lanes = (double *)take(workspace, &used, wide * MD_POINTS, number);
-    t->rows = (mapdpm_real *)take(workspace, &used, wide * MD_POINTS, sizeof(mapdpm_real));
+    t->lanes = (double *)take(workspace, &used, (wide + factors) * MD_POINTS, number);
+    t->rows = (mapdpm_real *)take(workspace, &used, (wide + factors) * MD_POINTS, sizeof(mapdpm_real));
     t->lane_rows = (double *)take(workspace, &used, stride * lane_row_size(wide), number);
     t->origin = (double *)take(workspace, &used, wide, number);
     t->unit = (double *)take(workspace, &used, wide, number);

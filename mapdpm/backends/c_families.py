@@ -18,6 +18,9 @@ from mapdpm.translation.names import symbol_of
 
 _MOST_GATHERED = 64  # MAPDPM_MOST_GATHERED of mapdpm_verbs.h
 
+_FORMS = {"NormalGamma": "MAPDPM_STUDENT", "BetaBernoulli": "MAPDPM_BERNOULLI", "GammaPoisson": "MAPDPM_POISSON"}
+"""What C computes for many points at once; the rows of other families are known to their verbs alone."""
+
 
 def why_no_verbs(likelihood: Any) -> str:
     """Why C cannot call the verbs of a family, which may be compiled now; empty where it can."""
@@ -87,6 +90,7 @@ class Called:
         """Fill a view; returns the verbs."""
         view.size, view.n_statistics = likelihood.size(), likelihood.n_statistics()
         view.n_parameters = _n_parameters(likelihood)
+        view.form = getattr(self._lib, _FORMS.get(type(plain(likelihood)).__name__, "MAPDPM_BY_VERB"))
         if isinstance(likelihood, (Skipping, Product)):
             factors = list(_factors_of(likelihood))
             view.n_factors, view.n_columns = len(factors), sum(each.width for each in factors)

@@ -134,6 +134,15 @@ class BetaBernoulli(NamedTuple):
             total += log_rising(a if data[i, d] == 1.0 else b, w) - log_rising(a + b, w)
         return total
 
+    def log_predictive_without(self, row: Vector, data: Any, i: int) -> float:
+        """maths (46), of the other points."""
+        total = 0.0
+        for d in range(self.a0.shape[0]):
+            ones = max(row[1 + d] - data[i, d], 0.0)
+            a, b = self.a0[d] + ones, self.b0[d] + max(row[0] - 1.0 - ones, 0.0)
+            total -= log1p(b / a if data[i, d] == 1.0 else a / b)
+        return total
+
     def log_marginal(self, row: Vector) -> float:
         """maths (45)."""
         n, total = row[0], 0.0

@@ -122,6 +122,11 @@ class Categorical(NamedTuple):
         v = word_of(data, i)
         return log_rising(self.beta[v] + row[1 + v], w) - log_rising(row[1 + self.beta.shape[0]] + row[0], w)
 
+    def log_predictive_without(self, row: Vector, data: Any, i: int) -> float:
+        """maths (75), of the other points."""
+        v = word_of(data, i)
+        return log((self.beta[v] + max(row[1 + v] - 1.0, 0.0)) / (row[1 + self.beta.shape[0]] + (row[0] - 1.0)))
+
     def log_marginal(self, row: Vector) -> float:
         """maths (75)."""
         return log_marginal_of_counts(self.beta, row[1:]) - log_rising(row[1 + self.beta.shape[0]], row[0])

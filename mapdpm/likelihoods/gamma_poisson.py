@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, lgamma, log, log1p
+from math import exp, lgamma, log, log1p, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -151,6 +151,19 @@ class GammaPoisson(NamedTuple):
                 total += log_count_gain(a, b, x, w)
             else:
                 total += log_rising(a, w * x) - a * log1p(w / b) - w * (x * log(b + w) + lgamma(x + 1.0))
+        return total
+
+    def log_predictive_without(self, row: Vector, data: Any, i: int) -> float:
+        """The predictive of what is left of the sums; nan for a large count, which takes digits away."""
+        total = 0.0
+        for d in range(self.a0.shape[0]):
+            x = data[i, d]
+            if x >= LARGE_COUNT:
+                return nan
+            a, b = self.a0[d] + max(row[1 + d] - x, 0.0), self.b0[d] + (row[0] - 1.0)
+            total -= a * log1p(1.0 / b)
+            if x > 0.0:
+                total += log_rising(a, x) - lgamma(x + 1.0) - x * log(b + 1.0)
         return total
 
     def log_marginal(self, row: Vector) -> float:

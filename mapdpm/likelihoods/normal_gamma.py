@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, log, log1p
+from math import exp, log, log1p, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,9 @@ from mapdpm.special import digamma_of, log_gamma_excess, log_rising
 # The product of D factors has a relative error of D 1e-16, and the exponent multiplies it. If D times the exponent is
 # at most this, the error is at most a tenth of the tolerance of a move.
 _LARGE = 1e5
+
+# A share that has lost this much becomes a logarithm, before it loses digits.
+_LARGEST_LOSS = 0.5
 
 
 @parameters(
@@ -174,6 +177,28 @@ class NormalGamma(NamedTuple):
             tail = _log_tail(row, data, i, w * (c + 1.0) / (c + w))
         gain = log_rising(a, 0.5 * w) + 0.5 * (log(c / (c + w)) - w * LOG_2PI)
         return D * gain - 0.5 * w * row[mo.n_moments(D) + 2] - (a + 0.5 * w) * tail
+
+    def log_predictive_without(self, row: Vector, data: Any, i: int) -> float:
+        """maths (10), (152): what the point and its cell leave of b; nan where that is little."""
+        D = self.m0.shape[0]
+        if row[0] <= 1.0:  # no other point is there
+            return nan
+        c, a = self.c0 + row[0], self.a0 + 0.5 * row[0]
+        constant = mo.n_moments(D)
+        centre = constant + PREPARED
+        lost, logs = 0.0, 0.0
+        for d in range(D):
+            t = data[i, d] - row[centre + d]
+            u = 0.5 * (mo.cell(self.resolution[d]) + c / (c - 1.0) * t * t) / _scale(self, row, d)
+            if not u <= 1.0 - mo.LEAST_SHARE:
+                return nan
+            lost += u - lost * u  # 1 - the product of all 1 - u
+            if lost > _LARGEST_LOSS:
+                logs += log1p(-lost)
+                lost = 0.0
+        logs += log1p(-lost)
+        constants = D * (log_rising(a - 0.5, 0.5) - 0.5 * (LOG_2PI + log(c / (c - 1.0))))
+        return constants - 0.5 * row[constant + 2] + (a - 0.5) * logs
 
     def log_marginal(self, row: Vector) -> float:
         """maths (6)."""

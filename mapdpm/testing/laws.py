@@ -32,6 +32,8 @@ def check_likelihood(likelihood: Likelihood, data: Any, n_points: int, seed: int
     many_are_one_after_another(likelihood, data, order)
     if hasattr(likelihood, "log_predictive_weighted"):
         weight_is_repetition(likelihood, data, order)
+    if hasattr(likelihood, "log_predictive_without"):
+        without_is_removal(likelihood, data, order)
     if hasattr(likelihood, "feature"):
         features_are_independent(likelihood, data, order)
     if hasattr(likelihood, "tangent"):
@@ -148,6 +150,17 @@ def weight_is_repetition(likelihood: LikelihoodVerbs, data: Any, order: Any, tim
     _close(gain, math.fsum(terms), [L, *terms], likelihood)
     _close(likelihood.log_marginal(heavy), L, [L, *terms], likelihood)
     _close(likelihood.log_marginal(heavy) - before, gain, [L, before, *terms], likelihood)
+
+
+def without_is_removal(likelihood: LikelihoodVerbs, data: Any, order: Any) -> None:
+    """``log_predictive_without`` is the predictive of the other points, or nan."""
+    for size in range(1, len(order) + 1):
+        held, others = int(order[0]), order[1:size]
+        row, rest = row_of(likelihood, data, order[:size]), row_of(likelihood, data, others)
+        left, whole = likelihood.log_marginal(rest), likelihood.log_marginal(row)
+        gain = likelihood.log_predictive_without(row, data, held)
+        if not math.isnan(gain):
+            _close(gain, likelihood.log_predictive(rest, data, held), [left, whole], likelihood)
 
 
 def features_are_independent(likelihood: LikelihoodVerbs, data: Matrix, order: Any) -> None:

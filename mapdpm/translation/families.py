@@ -23,10 +23,11 @@ VERBS = {
     "log_marginal": Signature((_ROW,), False, _REAL),
     "log_merge": Signature((_ROW, _ROW, _ROW), False, _REAL),
     "log_likelihood": Signature((_ROW, *_POINT), False, _REAL),
+    "log_predictive_without": Signature((_ROW, *_POINT), False, _REAL),
 }
 """The verbs of ``mapdpm_verbs``, in its order."""
 
-_OPTIONAL = ("log_predictive_weighted", "log_likelihood")
+_OPTIONAL = ("log_predictive_weighted", "log_likelihood", "log_predictive_without")
 _KINDS = {0: Kind.REAL, 1: Kind.ROW, 2: Kind.MATRIX}
 
 

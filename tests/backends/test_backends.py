@@ -159,7 +159,7 @@ def test_large_clusters_that_are_near_ties_score_alike():
 
 
 def test_the_mean_of_a_huge_cluster_has_the_density_of_all_clusters():
-    """Rounding takes the bounding product there below 1, and the exponent of 1e9 points makes hundreds of nats of it."""
+    """Rounding takes the bounding product there below 1; the exponent of 1e9 points makes hundreds of nats of it."""
     likelihood, prior = NormalGamma(0.0, 0.1, 1.0, 1.0).for_data(np.zeros((1, 1))), partition_prior(1.0)
     rng = np.random.default_rng(4)
     for _ in range(50):
