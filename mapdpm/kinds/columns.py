@@ -19,6 +19,7 @@ from mapdpm.protocol import Matrix
 from mapdpm.validation import caller_level, check_points
 
 _TWICE = 2
+_MOST_DISTINCT = 0.75  # of the rows, where half of the distinct ones stand there twice
 _TITLES = ("name", "kind", "step", "values", "distinct", "missing", "use", "note")
 
 
@@ -158,7 +159,7 @@ def _once(values: Matrix) -> Matrix:
     That is so where half of the distinct rows stand there twice or more, and twice as many would be distinct if the
     values of each column came in another order.
     """
-    if values.shape[1] < _TWICE:
+    if values.shape[1] < _TWICE or len(np.unique(values[:, 0])) > _MOST_DISTINCT * len(values):
         return values
     hashes = [mixed_bits(np.ascontiguousarray(column).view(np.int64), salt) for salt, column in enumerate(values.T, 1)]
     _, first, counts = np.unique(_joined(hashes), return_index=True, return_counts=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -72,15 +73,27 @@ def kind_of(atoms: Atoms) -> Found:
     kept = atoms.without(strangers)
     own = spikes_of(kept.values, kept.counts, grid)[: _TWO - len(strangers)]
     spikes = sorted([*atoms.values[strangers].tolist(), *kept.values[own].tolist()])
-    return kind_without(atoms, tuple(spikes), counts=True)
+    if not spikes:
+        return _kind_of_rest(atoms, (), grid)
+    rest = _without(atoms, spikes)
+    return _kind_of_rest(rest, tuple(spikes), grid_of(rest.values))
 
 
-def kind_without(atoms: Atoms, spikes: tuple[float, ...], *, counts: bool) -> Found:
-    """The kind of a column with these spikes, from its other values; ``counts`` says whether they may be counts."""
-    rest = atoms.without(np.flatnonzero(np.isin(atoms.values, spikes)).tolist())
+def kind_without(atoms: Atoms, spikes: tuple[float, ...]) -> Found:
+    """The kind of a column with these spikes, from its other values, which are no counts."""
+    rest = _without(atoms, spikes)
+    return _kind_of_rest(rest, spikes, grid_of(rest.values), counts=False)
+
+
+def _without(atoms: Atoms, spikes: Sequence[float]) -> Atoms:
+    return atoms.without(np.flatnonzero(np.isin(atoms.values, spikes)).tolist())
+
+
+def _kind_of_rest(rest: Atoms, spikes: tuple[float, ...], grid: Grid | None, *, counts: bool = True) -> Found:
+    """The kind of a column whose other values are ``rest``, on this grid."""
     if counts and are_counts(*rest):
         return Found(COUNT, 0.0, spikes)
-    step, is_grid = _step_that_matters(rest)
+    step, is_grid = _step_that_matters(rest, grid)
     return Found(SPIKED if spikes else ROUNDED if step and is_grid else CONTINUOUS, step, spikes)
 
 
@@ -90,12 +103,12 @@ def step_of(atoms: Atoms) -> float:
     return 0.0 if grid is None else grid.step
 
 
-def _step_that_matters(atoms: Atoms) -> tuple[float, bool]:
+def _step_that_matters(atoms: Atoms, grid: Grid | None) -> tuple[float, bool]:
     """The step, 0 where it does not matter; and whether it is that of a grid, not a distance of repeated values."""
     n, n_distinct = float(atoms.counts.sum()), len(atoms.values)
     if n_distinct < _TWO:
         return 0.0, False
-    grid, spread = grid_of(atoms.values), float(np.ptp(atoms.values))
+    spread = float(np.ptp(atoms.values))
     is_full = grid is not None and grid.cells[-1] < _SPARSE * n_distinct
     if not is_full and n_distinct <= _REPEATED * n:
         distance = _usual_distance(atoms)

@@ -27,11 +27,12 @@ def of_rows(column: Vector, n_distinct: int) -> str:
     if len(present) < _FEWEST_ROWS or n_distinct < len(present):
         return ""
     steps = np.diff(present)
-    usual = float(np.median(steps))
-    same = np.abs(steps - usual) <= 1e-6 * abs(usual)
-    if (np.all(steps > 0.0) or np.all(steps < 0.0)) and same.mean() >= _STEADY:
-        way = "rising" if usual > 0.0 else "falling"
-        return f"is all distinct and {way} by {abs(usual):g} a row: is it a row number or a time?"
+    if np.all(steps > 0.0) or np.all(steps < 0.0):
+        usual = float(np.median(steps))
+        same = np.abs(steps - usual) <= 1e-6 * abs(usual)
+        if same.mean() >= _STEADY:
+            way = "rising" if usual > 0.0 else "falling"
+            return f"is all distinct and {way} by {abs(usual):g} a row: is it a row number or a time?"
     if np.all(present == np.floor(present)) and np.ptp(present) == len(present) - 1:
         return f"has all whole numbers from {present.min():g} to {present.max():g}, once each: is it a row number?"
     return ""

@@ -30,7 +30,7 @@ def _as_given(name: str | int, atoms: Atoms, given: Given) -> Found:
     if kind == ROUNDED:
         return Found(ROUNDED, stated[0] if stated else step_of(atoms))
     if kind in {SPIKED, NUMBER}:
-        found = kind_without(atoms, tuple(sorted(stated)), counts=False)
+        found = kind_without(atoms, tuple(sorted(stated)))
         return found._replace(kind=SPIKED) if kind == SPIKED else found
     if kind == CIRCULAR:
         return Found(CIRCULAR, stated[0])

@@ -54,7 +54,7 @@ def spikes_of(values: Vector, counts: Vector, grid: Grid | None) -> list[int]:
     >>> spikes_of(values, np.where(values == 0.0, 10.0, 1.0), None)
     [0]
     """
-    if len(values) < _FEWEST_OTHERS + 1:
+    if len(values) < _FEWEST_OTHERS + 1 or counts.max() < _MORE:
         return []
     cells = _cells(values, grid)
     likely = np.flatnonzero((counts >= _LEAST_SHARE * counts.sum()) & _are_no_peaks(cells, counts))
