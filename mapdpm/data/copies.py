@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from mapdpm.data.steps import grid_of
 from mapdpm.hashing import mixed_bits
 from mapdpm.protocol import Labels
 
-_TIMES, _MORE = 8.0, 10.0
-"""Equal rows are copies if there are more pairs of them than these, times pairs of neighbours, and more."""
+_TIMES, _MORE = 8.0, 5.0
+"""Rows are copied if so many times as many as chance explains, and some more, are there twice or more often."""
 
 _FREQUENT = 8.0
 """A row that is there so many times as often as others is no copy: all zeros, where it does not rain."""
@@ -20,28 +21,31 @@ _FREQUENT = 8.0
 def without_copies(points: Any) -> Labels | None:
     """The numbers of the rows, less copies of earlier ones; None if there are none, or ``points`` are no table.
 
-    Equal rows are copies unless chance explains them: whole numbers meet. By chance a row meets its equals about as
-    often as the rows that differ by one step in one column, up to exp(1 / 4 s^2) times for clusters of s steps. So
-    there are copies where twice the pairs of equal rows are more than 10 and 8 times the pairs of neighbours, in the
-    column with most of these (maths, section 35). O(N D), and a sort of each column if there are equal rows.
+    Equal rows are copies unless chance explains them: whole numbers meet. Where they do, rows also meet neighbours,
+    those that differ by one step in one column. If a share s of the different rows has none, a row has about
+    -log(s) / (2 D) equals by chance. So rows are copied where more than 5, and 8 times this share, of the rows without
+    neighbours are there twice or more often (maths, section 35). O(N D), and a sort of each column if there are equal
+    rows.
     """
     table = getattr(points, "array", points)
     if not isinstance(table, np.ndarray) or len(table) < 2:  # noqa: PLR2004
         return None
     _keys, first, whole, counts = _groups(_hashed(_bits(table)))
-    if len(first) == len(table) or len(first) * _FREQUENT < len(table):  # the latter are a few values, and no copies
+    if np.count_nonzero(counts > 1) <= _MORE:
+        return None
+    lone, n_columns = _without_neighbours(table[first])
+    n_lone = np.count_nonzero(lone)
+    by_chance = n_lone * -math.log(n_lone / len(lone)) / (2.0 * n_columns) if n_columns and n_lone else 0.0
+    if np.count_nonzero(lone & (counts > 1)) <= _TIMES * by_chance + _MORE:
         return None
     copied = (counts > 1) & (counts <= _FREQUENT * len(table) / len(first))
-    n_pairs = float((counts * (counts - 1))[copied].sum())
-    if n_pairs <= _MORE or n_pairs <= _TIMES * _neighbours(table[first], counts) + _MORE:
-        return None
     kept = ~copied[whole]
     kept[first] = True
     return np.flatnonzero(kept)
 
 
-def _neighbours(table: Any, counts: Labels) -> float:
-    """The pairs of rows that differ by one step of a column and in nothing else, in the column with most."""
+def _without_neighbours(table: Any) -> tuple[Any, int]:
+    """Whether no other of these different rows is one step of a column away; and how many columns have steps."""
     cells = np.zeros(table.shape, dtype=np.uint64)
     has_steps = np.zeros(table.shape[1], dtype=bool)
     for d, column in enumerate(table.T):
@@ -49,17 +53,18 @@ def _neighbours(table: Any, counts: Labels) -> float:
         grid = None if np.isnan(values[-1]) else grid_of(values)
         cells[:, d] = inverse if grid is None else grid.cells[inverse]
         has_steps[d] = grid is not None
-    most = 0.0
+    found = np.zeros(len(table), dtype=bool)
     keys = _hashed(cells)
     order = np.argsort(keys)
     for d in np.flatnonzero(has_steps).tolist():
         cells[:, d] += np.uint64(1)
         above = _hashed(cells)
         cells[:, d] -= np.uint64(1)
-        at = np.minimum(np.searchsorted(keys, above, sorter=order), len(keys) - 1)
-        found = keys[order[at]] == above
-        most = max(most, float((counts * counts[order[at]])[found].sum()))
-    return most
+        at = order[np.minimum(np.searchsorted(keys, above, sorter=order), len(keys) - 1)]
+        met = keys[at] == above
+        found[met] = True
+        found[at[met]] = True
+    return ~found, int(has_steps.sum())
 
 
 def _bits(table: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mapdpm.data import columns as data
 from mapdpm.data.columns import Column, columns_of, numbers_of
-from mapdpm.hashing import mixed_bits
+from mapdpm.data.copies import without_copies
 from mapdpm.kinds import notes
 from mapdpm.kinds.given import Given, given_kinds
 from mapdpm.kinds.kinds import CATEGORY, CIRCULAR, CONSTANT, COUNT, SPIKED, ColumnKind, use_of
@@ -18,8 +18,6 @@ from mapdpm.kinds.one_column import of_numbers
 from mapdpm.protocol import Matrix
 from mapdpm.validation import caller_level, check_points
 
-_TWICE = 2
-_MOST_DISTINCT = 0.75  # of the rows, where half of the distinct ones stand there twice
 _TITLES = ("name", "kind", "step", "values", "distinct", "missing", "use", "note")
 
 
@@ -58,8 +56,8 @@ def columns(X: Any, kinds: Mapping[Any, str] | None = None) -> Columns:
     - *continuous*: any other numbers;
     - *circular*: an angle, an hour of the day. Only ``kinds`` can say so.
 
-    Rows of a table in which each row stands several times, more often than its columns explain, are looked at once. The
-    rules, their evidence and their false alarms are in docs/maths.md, section 36.
+    Rows that were copied are looked at once. The rules, their evidence and their false alarms are in docs/maths.md,
+    sections 35 and 36.
 
     Parameters
     ----------
@@ -104,7 +102,8 @@ def columns(X: Any, kinds: Mapping[Any, str] | None = None) -> Columns:
     values = np.empty((len(table[0].values), len(numbers)), order="F")
     for at, place in enumerate(numbers):
         values[:, at] = numbers_of(table[place], missing=True)
-    once = _once(values)
+    kept = without_copies(values) if len(numbers) > 1 else None  # repeated values of a column say what it is
+    once = values if kept is None else values[kept]
     found = {place: _of_levels(table[place], given.get(place)) for place in texts}
     for at, place in enumerate(numbers):
         found[place] = of_numbers(table[place].name, once[:, at], given.get(place))
@@ -151,27 +150,6 @@ def _noted(found: list[ColumnKind], values: Matrix, is_given: list[bool]) -> lis
                 note = note or notes.of_spikes(column.spikes, values[:, at])
         noted.append(column._replace(note=note))
     return noted
-
-
-def _once(values: Matrix) -> Matrix:
-    """The rows of a table each of which stands there several times, once; else all rows.
-
-    That is so where half of the distinct rows stand there twice or more, and twice as many would be distinct if the
-    values of each column came in another order.
-    """
-    if values.shape[1] < _TWICE or len(np.unique(values[:, 0])) > _MOST_DISTINCT * len(values):
-        return values
-    hashes = [mixed_bits(np.ascontiguousarray(column).view(np.int64), salt) for salt, column in enumerate(values.T, 1)]
-    _, first, counts = np.unique(_joined(hashes), return_index=True, return_counts=True)
-    if np.median(counts) < _TWICE:
-        return values
-    shifted = [np.roll(each, 1 + 17 * place) for place, each in enumerate(hashes)]
-    return values[first] if len(np.unique(_joined(shifted))) >= _TWICE * len(first) else values
-
-
-def _joined(hashes: list[Any]) -> Any:
-    with np.errstate(over="ignore"):
-        return np.sum(hashes, axis=0, dtype=np.uint64)
 
 
 def _texts(column: ColumnKind) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from mapdpm import columns
-from mapdpm.kinds import columns as module
+from mapdpm.data.copies import without_copies
 from mapdpm.kinds import counts
 from mapdpm.validation import NotNumbersError
 
@@ -119,7 +119,7 @@ def test_rows_that_are_repeated_are_looked_at_once():
     one, three = columns(X), columns(np.repeat(X, 3, axis=0))
     assert one == three
     coarse = np.stack([rng.integers(0, 5, 600), rng.integers(0, 5, 600)], axis=1).astype(float)
-    assert module._once(coarse) is coarse
+    assert without_copies(coarse) is None
 
 
 def test_counts_by_evidence():

@@ -48,6 +48,20 @@ def test_a_bootstrap_is_known_as_one(load):
     assert n_kept(X) == len(X)
 
 
+def test_a_bootstrap_is_known_beside_rows_that_meet():
+    """Marks from 1 to 10: those of the healthy meet by chance, in a few rows; those of the others differ."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        ill = rng.random(600) < 0.35
+        X = np.where(ill[:, None], rng.integers(1, 11, (600, 7)), 1.0 + rng.binomial(1, 0.15, (600, 7)))
+        drawn = X[rng.integers(0, 600, 600)]
+        assert n_kept(X) == 600
+        assert len(np.unique(drawn, axis=0)) <= n_kept(drawn) < 450
+    for width, spread in ((4, 1.0), (8, 0.6), (20, 0.3)):
+        whole = np.rint(rng.normal(5.0 * rng.integers(3, size=(500, 1)), spread, (500, width)))
+        assert n_kept(whole) == 500
+
+
 def test_rows_that_stand_there_three_times_are_no_clusters():
     X, z, _ = three(2)
     model = MAPDPM().fit(np.repeat(X, 3, axis=0))
