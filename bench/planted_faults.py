@@ -76,6 +76,13 @@ PYTHON = (
         "samplers", "(float(counts[k]), 1.0))", "(float(counts[k]) + 1.0, 1.0))", "samplers/test_sub_cluster_splits.py"
     ),
     Fault("search", "is_gain(after - before, before)", "is_gain(before - after, before)", "search"),
+    Fault(
+        "search: relevance without its price",
+        "return lgamma(m + 1.0) + lgamma(n - m + 1.0) - lgamma(n + 1.0)",
+        "return 0.0 * (lgamma(m + 1.0) + n)",
+        "search/test_relevance.py",
+    ),
+    Fault("search: equal rows are copies", "_TIMES * by_chance + _MORE", "_MORE", "search/test_copies.py"),
     Fault("selection", "Fold(np.setdiff1d(everything, part), part)", "Fold(part, part)", "selection"),
     Fault(
         "stream", "shift = saved.anchor - learner.anchor()", "shift = 0.0 * saved.anchor", "stream/test_from_model.py"

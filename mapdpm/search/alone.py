@@ -13,7 +13,7 @@ from mapdpm.likelihoods._skipping import plain
 from mapdpm.protocol import Vector
 from mapdpm.search.intervals import atoms_of, normal_intervals
 
-_ATOMS = 48
+_ATOMS = 32
 
 
 def gains_alone(product: Any, table: Table) -> Vector:
