@@ -32,7 +32,7 @@ from mapdpm.search.fitted_prior import (
 from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.observed import fitting, present_points, taking_part
 from mapdpm.search.settings import Deadline
-from mapdpm.search.units import Mask, Units, _log_prior, best_set
+from mapdpm.search.units import Mask, Units, _log_prior, best_set, gain_enough
 from mapdpm.search.widths import family_to_fit
 
 _ROUNDS = 6
@@ -91,9 +91,9 @@ class _Search:
             return best
         alone = self.units.gains_alone()
         if np.any(alone > gains + _CLEAR):
-            best = max(best, self._climbed(alone > _CLEAR), key=_joint)
+            best = max(best, self._climbed(alone > _CLEAR), key=self._worth)
         nearly = best.relevant | (self.units.gains(best.labels) > 0.0)
-        return max(best, self._climbed(nearly), key=_joint)
+        return max(best, self._climbed(nearly), key=self._worth)
 
     def _climbed(self, relevant: Mask) -> _Found:
         """The best of a fit, the set of units that its clusters make relevant, and so on in turn."""
@@ -103,10 +103,14 @@ class _Search:
             if self.deadline.expired() or np.array_equal(wanted, found.relevant):
                 break
             found = self.at(wanted)
-            if best.labels.any() and found.log_joint <= best.log_joint:
+            if best.labels.any() and self._worth(found) <= self._worth(best):
                 break
             best = found
         return best
+
+    def _worth(self, found: _Found) -> tuple[bool, float]:
+        """J, and before it whether each relevant unit gains enough."""
+        return gain_enough(self.units.gains(found.labels), found.relevant), found.log_joint
 
     def at(self, relevant: Mask) -> _Found:
         key = relevant.tobytes()
@@ -210,7 +214,8 @@ def fit_relevant(
             break
         again = search.at(wanted)
         other = search.fitted(again, None)
-        if every.log_joint(other.history[-1], wanted) <= every.log_joint(fitted.history[-1], found.relevant):
+        is_higher = every.log_joint(other.history[-1], wanted) > every.log_joint(fitted.history[-1], found.relevant)
+        if not is_higher and gain_enough(every.gains(present_labels(fitted)), found.relevant):
             break
         fitted, found = other, again
     return search.whole(fitted, found.relevant, every, constants)

@@ -117,6 +117,11 @@ def _log_prior(relevant: Mask) -> float:
     return lgamma(m + 1.0) + lgamma(n - m + 1.0) - lgamma(n + 1.0)
 
 
+def gain_enough(gains: Vector, relevant: Mask) -> bool:
+    """Whether each relevant unit gains what a relevant one must."""
+    return bool(np.all(gains[relevant] > _LEAST))
+
+
 def best_set(gains: Vector) -> Mask:
     """The set R of largest sum of gains + log p(R)."""
     order = np.argsort(-gains, kind="stable")

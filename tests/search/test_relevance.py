@@ -84,6 +84,19 @@ def test_columns_of_noise_change_nothing(noise):
     assert adjusted_mutual_info_score(z, model.predict(X)) > 0.95
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_few_columns_that_gain_nothing_are_not_relevant(seed):
+    """Beside few others p(R) alone would keep them: a flag and a spiked column that say nothing of clusters."""
+    rng = np.random.default_rng(seed)
+    z = rng.integers(3, size=300)
+    flag, rain = rng.random(300) < 0.3, np.maximum(rng.normal(size=300), 0.0)
+    X = np.stack([rng.normal(6.0 * z).round(1), rng.normal(5.0 * z), flag, rain], axis=1)
+    model = MAPDPM().fit(X)
+    assert model.relevant_.tolist() == [True, True, False, False]
+    assert model.n_clusters_ == 3
+    assert model.relevance_[:2].min() > 100.0
+
+
 def test_noise_alone_has_no_relevant_column():
     """A false alarm in one draw of some hundreds; these six are the first."""
     for seed in range(6):
