@@ -154,7 +154,7 @@ OPEN = Mixed(
 
 @pytest.fixture(scope="module")
 def fitted():
-    return MAPDPM(likelihood=OPEN).fit(FRAME)
+    return MAPDPM(likelihood=OPEN, relevance="all").fit(FRAME)
 
 
 def test_priors_of_spikes_are_fitted(fitted):
