@@ -12,7 +12,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Self, TypeVar
 
-from mapdpm.validation import check_count
+from mapdpm.validation import check_jobs
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class Threads:
     """
 
     def __init__(self, n_jobs: int | None, *, apart: bool = False) -> None:
-        n_threads = 1 if n_jobs is None else check_count("n_jobs", n_jobs)
+        n_threads = check_jobs(n_jobs)
         self._n_threads = n_threads if n_threads > 1 or apart else 0
         self._n_started = 0
         self._stopped = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence, Sized
@@ -187,6 +188,15 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
         refuse_value(f"{name} must be an integer >= {least}", value)
     return int(value)
+
+
+def check_jobs(n_jobs: Any) -> int:
+    """A number of threads: None is 1, and -1 as many as there are processors for this program."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, (int, np.integer)) and n_jobs == -1:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return check_count("n_jobs", n_jobs)
 
 
 def _refuse_dates(X: Any) -> None:

@@ -12,7 +12,7 @@ from mapdpm.data import point_set
 from mapdpm.protocol import Matrix, Model, Vector
 from mapdpm.state import ClusterState, Mixture
 from mapdpm.threads import Threads
-from mapdpm.validation import check_count
+from mapdpm.validation import check_jobs
 
 # Entries of a chunk, and fewest and most points.
 _ENTRIES, _FEWEST, _MOST = 2**18, 256, 2**14
@@ -35,7 +35,7 @@ def in_chunks(
         return np.concatenate(parts)
 
     n = data.n_points
-    n_jobs = 1 if n_jobs is None else min(check_count("n_jobs", n_jobs), -(-n // size))
+    n_jobs = min(check_jobs(n_jobs), -(-n // size))
     edges = [n * job // n_jobs for job in range(n_jobs + 1)]
     with Threads(n_jobs) as threads:
         return np.concatenate(threads.each(computed, edges[:-1], edges[1:]))

@@ -17,7 +17,7 @@ from mapdpm.deprecated import argument
 from mapdpm.estimators.background import have_new_values, log_densities_of_others, pseudo_of_all
 from mapdpm.estimators.base import WeightedEstimator
 from mapdpm.estimators.chunks import in_chunks
-from mapdpm.estimators.packed import PackedMixture
+from mapdpm.estimators.draws import DrawnMixture
 from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
 from mapdpm.kinds.likelihood import Plan
@@ -48,7 +48,7 @@ class _Parameters(ColumnParameters, SearchParameters, _Model):  # the fields of 
     _starts_known: ClassVar[tuple[str, ...]] = STARTS
 
 
-class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
+class MAPDPM(_Parameters, DrawnMixture, WeightedEstimator):
     r"""Clusters at a mode of the posterior of a Dirichlet process mixture (MAP-DPM, Raykov2014).
 
     Finds a partition z of the points at a local maximum of the log joint log p(x, z) = log p(z | alpha) + sum_k log
@@ -93,7 +93,7 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
     backend : {"auto", "c", "numba", "python"}
         Implementation. "auto" is C, for a family of your own by the C compiler; else numba, else python. Labels agree.
     n_jobs : int or None
-        Number of threads, over restarts, passes and scored points; None is 1. Results do not depend on it.
+        Threads, over restarts, passes and scored points; None is 1, -1 one a processor. They change no result.
     random_state : int, numpy Generator, RandomState or None
         Source of all randomness. With None or an int every fit draws the same numbers; a Generator continues.
     verbose : int
@@ -147,8 +147,7 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
     count once there, and weights are relative. Then the fit is that of ``MAPDPM(likelihood=model.likelihood_)``, where
     all columns are relevant. Neither ``callback`` nor ``verbose`` sees the sample.
 
-    Moves cost as much as a few more sweeps. Data is first shifted by a typical point, so an offset of 1e8 costs no
-    digits. float32 data is not converted. The mode underestimates K: see docs/maths.md, section 6.
+    Offsets cost no digits. float32 data is not converted. The mode underestimates K: docs/maths.md, section 6.
 
     Examples
     --------
@@ -268,9 +267,10 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
             found += log_densities_of_others(self._relevance, self._n_fitted, points, self.n_jobs)
         return found
 
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
-        """Mean log predictive density of the points of ``X``, in nats a point."""
-        return float(self.score_samples(X).mean())
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
+        """Mean log predictive density of the points of ``X``, in nats a point; with ``sample_weight`` weighted."""
+        scores = self.score_samples(X)
+        return float(np.average(scores, weights=check_weights(sample_weight, len(scores), 0.0)))
 
     def pseudo_log_likelihood(self, X: Any, sample_weight: Any = None) -> float:
         """log p(z) + sum_i log p(x_i | the other points of its cluster), in nats: Raykov2014 (16), maths (145).

@@ -11,10 +11,11 @@ from mapdpm.data import point_set
 from mapdpm.data.sequences import read_sequences
 from mapdpm.estimators.background import have_new_values, log_densities_of_others
 from mapdpm.estimators.chunks import in_chunks
+from mapdpm.estimators.draws import drawn_points
 from mapdpm.likelihoods._restricted import restricted_points
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.protocol import Labels, Matrix, Model, Vector
-from mapdpm.rng import Rng, drawn_by_weight, seeded
+from mapdpm.rng import drawn_by_weight, seeded
 from mapdpm.search.background import Relevance
 from mapdpm.state import ClusterState, Mixture
 
@@ -109,34 +110,10 @@ class HiddenMarkovModel(NamedTuple):
         for t in range(n_points):
             states[t] = drawn_by_weight(shares, rng.uniform())
             shares = steps[states[t]]
-        points = _drawn_points(self.mixture, states, rng)
-        relevance = self.relevance
-        if relevance is None:
-            return Path(states, points)
-        whole = np.tile(relevance.constants, (n_points, 1))
-        whole[:, relevance.columns] = points
-        if relevance.background is not None:
-            whole[:, relevance.others] = _drawn_points(relevance.background, np.zeros_like(states), rng)
-        return Path(states, whole)
+        return Path(states, drawn_points(self.mixture, self.relevance, states, rng, each=False))
 
     def _backend(self) -> Any:
         return resolve(self.backend, self.mixture.likelihood)
-
-
-def _drawn_points(mixture: Mixture, labels: Labels, rng: Rng) -> Any:
-    """A point of each of these clusters, whose parameters are drawn once."""
-    likelihood, _, anchor, state = mixture
-    if not hasattr(likelihood, "draw_points"):
-        msg = f"{type(likelihood).__name__} has no draw_points, so no path can be drawn"
-        raise ValueError(msg)
-    points: Any = None
-    for k in np.unique(labels).tolist():
-        parameters = np.empty(likelihood.n_parameters())
-        likelihood.draw(state.rows[k], parameters, rng)
-        drawn = likelihood.draw_points(parameters, np.count_nonzero(labels == k), rng.generator)
-        points = np.empty((len(labels), *drawn.shape[1:]), dtype=drawn.dtype) if points is None else points
-        points[labels == k] = drawn
-    return points + anchor if np.any(anchor) else points
 
 
 def _checked_belief(belief: Any, n: int) -> Vector:

@@ -13,7 +13,7 @@ from mapdpm.samplers._map_reduce import merge_rows, over_chunks
 from mapdpm.samplers._restricted_sweep import TILE, Candidates, Flags, Points, add_up, choose_labels, hold
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Sampler
-from mapdpm.validation import check_count
+from mapdpm.validation import check_jobs
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class ParallelSampler(Sampler):
 
     def __init__(self, alpha: float = 1.0, *, n_jobs: int | None = None, **model: Any) -> None:
         super().__init__(alpha, **model)
-        self.n_jobs = None if n_jobs is None else check_count("n_jobs", n_jobs)
+        self.n_jobs = None if n_jobs is None else check_jobs(n_jobs)
 
     def over_chunks(self, function: Callable[[int, int, Any], T], n: int, rng: RngVerbs | None) -> list[T]:
         """``function(first, last, rng)`` for chunks of ``n`` points, in order, by the threads of this sampler."""

@@ -15,7 +15,7 @@ from mapdpm.samplers.collapsed_gibbs import CollapsedGibbs
 from mapdpm.samplers.sampler import Info
 from mapdpm.state import ClusterState, compacted
 from mapdpm.threads import Threads
-from mapdpm.validation import check_count
+from mapdpm.validation import check_count, check_jobs
 
 
 class SuperClusters(CollapsedGibbs):
@@ -60,7 +60,7 @@ class SuperClusters(CollapsedGibbs):
             raise ValueError(msg)
         super().__init__(alpha, **model)
         self.n_super_clusters = check_count("n_super_clusters", n_super_clusters)
-        self.n_jobs = None if n_jobs is None else check_count("n_jobs", n_jobs)
+        self.n_jobs = None if n_jobs is None else check_jobs(n_jobs)
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
         """Draw super-clusters, then a sweep in each."""

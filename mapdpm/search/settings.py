@@ -15,7 +15,15 @@ from mapdpm.protocol import Labels
 from mapdpm.rng import seeded
 from mapdpm.search.ascent import FitProgress, MakeMove, Plan, Report, unheard
 from mapdpm.search.moves.catalogue import MOVES
-from mapdpm.validation import check_callable, check_choice, check_count, check_number, check_start, refuse_value
+from mapdpm.validation import (
+    check_callable,
+    check_choice,
+    check_count,
+    check_jobs,
+    check_number,
+    check_start,
+    refuse_value,
+)
 
 UNNAMED = ""
 """The start of a problem whose starts have no names."""
@@ -86,7 +94,7 @@ def check_search(model: SearchParameters) -> SearchSettings:
     moves = _moves_of(model.moves, model._moves_known)  # noqa: SLF001  (of the class above)
     n_restarts = check_count("n_restarts", model.n_restarts)
     max_sweeps = check_count("max_sweeps", model.max_sweeps, 0)
-    n_jobs = 1 if model.n_jobs is None else check_count("n_jobs", model.n_jobs)
+    n_jobs = 1 if model.n_jobs is None else check_jobs(model.n_jobs)
     limit = model.time_limit
     if limit is not None and not check_number("time_limit", limit) > 0.0:
         refuse_value("time_limit must be > 0 seconds, or None for no limit", limit)

@@ -156,5 +156,5 @@ def test_points_of_symbols_are_symbols():
 def test_a_family_that_cannot_draw_points_is_refused():
     counts = np.array([[3, 0], [2, 1], [0, 4]])
     fitted = quickly(counts, likelihood=DirichletMultinomial(0.5), backend="python")
-    with pytest.raises(ValueError, match="DirichletMultinomial has no draw_points, so no path can be drawn"):
+    with pytest.raises(ValueError, match="DirichletMultinomial has no draw_points, so no point can be drawn"):
         fitted.sample_path(3)
