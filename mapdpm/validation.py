@@ -52,7 +52,7 @@ def check_points(X: Any, *, missing: bool = False, blank: bool = False, cure: st
         msg = "X is a sparse matrix, and this likelihood needs a dense array; use X.toarray()"
         raise ValueError(msg)
     _refuse_dates(X)
-    array = _numeric("X", X)
+    array = _numeric("X", unmasked(X) if missing else X, ", or give missing='skip', where there is such a parameter")
     if array.ndim != 2:  # noqa: PLR2004
         hint = "X.reshape(-1, 1) if it has one feature, X.reshape(1, -1) if it is one point"
         hint = f". Reshape your data: {hint}" if array.ndim == 1 else ""
@@ -208,9 +208,16 @@ def _refuse_dates(X: Any) -> None:
             raise NotNumbersError(msg)
 
 
-def _numeric(name: str, values: Any) -> NDArray[Any]:
+def unmasked(values: Any) -> Any:
+    """``values`` with NaN for masked entries, where numpy masks some."""
+    if not isinstance(values, np.ma.MaskedArray) or not np.any(np.asarray(values.mask)):
+        return values
+    return np.ma.filled(values.astype(np.result_type(values.dtype, np.float32)), np.nan)
+
+
+def _numeric(name: str, values: Any, cure: str = "") -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray) and np.any(np.asarray(values.mask)):
-        msg = f"{name} has masked entries; remove or impute such points"
+        msg = f"{name} has masked entries; remove or impute such points{cure}"
         raise ValueError(msg)
     try:
         array = _with_nan(np.asarray(values))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mapdpm.data.frames import column_names
 from mapdpm.protocol import Vector
-from mapdpm.validation import NotNumbersError, caller_level, check_points
+from mapdpm.validation import NotNumbersError, caller_level, check_points, unmasked
 
 NUMBER, FLAG, CATEGORY = "number", "flag", "category"
 Level = str | int | float | bool
@@ -34,6 +34,7 @@ def columns_of(X: Any) -> list[Column]:
     """The columns of a DataFrame of pandas or polars, or of whatever numpy makes a matrix of."""
     names = column_names(X)
     if names is None:
+        X = unmasked(X)
         array = np.asarray(X) if hasattr(X, "dtype") or hasattr(X, "__array__") else np.array(X, dtype=object)
         if array.ndim != 2:  # noqa: PLR2004
             check_points(X)  # says what is wrong

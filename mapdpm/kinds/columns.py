@@ -106,7 +106,8 @@ def columns(X: Any, kinds: Mapping[Any, str] | None = None) -> Columns:
     once = values if kept is None else values[kept]
     found = {place: _of_levels(table[place], given.get(place)) for place in texts}
     for at, place in enumerate(numbers):
-        found[place] = of_numbers(table[place].name, once[:, at], given.get(place))
+        missing = float(np.isnan(values[:, at]).mean())
+        found[place] = of_numbers(table[place].name, once[:, at], missing, given.get(place))
     noted = _noted([found[place] for place in numbers], values, [place in given for place in numbers])
     found |= dict(zip(numbers, noted, strict=True))
     return Columns(found[place] for place in range(len(table)))

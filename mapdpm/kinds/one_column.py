@@ -13,12 +13,11 @@ from mapdpm.protocol import Vector
 _TWO = 2
 
 
-def of_numbers(name: str | int, column: Vector, given: Given | None) -> ColumnKind:
-    """A column with its kind; ValueError where a stated kind does not fit."""
+def of_numbers(name: str | int, column: Vector, missing: float, given: Given | None) -> ColumnKind:
+    """A column with its kind, a share of which is ``missing``; ValueError where a stated kind does not fit."""
     atoms = Atoms.of(column)
     found = kind_of(atoms) if given is None else _as_given(name, atoms, given)
     step = 0.0 if found.kind in {FLAG, CONSTANT} else found.step
-    missing = float(np.isnan(column).mean())
     use = use_of(found.kind, step, found.spikes)
     return ColumnKind(name, found.kind, step, found.spikes, len(atoms.values), missing, use)
 

@@ -1,11 +1,11 @@
-"""Points that a fitted mixture draws: they are of the density that it scores."""
+"""What users of mixtures ask: points that one draws, of the density that it scores; weights, threads, masks."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from mapdpm import MAPDPM, GammaPoisson, NormalGamma, NormalInverseWishart, NormalKnownVariance
+from mapdpm import MAPDPM, GammaPoisson, NormalGamma, NormalInverseWishart, NormalKnownVariance, columns
 
 N = 3000
 
@@ -86,6 +86,20 @@ def test_a_thread_for_each_processor():
     assert model.score(X) == MAPDPM(n_restarts=2, random_state=0).fit(X).score(X)
     with pytest.raises(ValueError, match="n_jobs must be an integer >= 1"):
         MAPDPM(n_jobs=-2).fit(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_masked_entries_are_missing_values(dtype):
+    X = blobs().round().astype(dtype)
+    hidden = np.random.default_rng(2).random(X.shape) < 0.1
+    hidden[:, 0] &= ~hidden[:, 1]
+    masked, blank = np.ma.masked_array(X, hidden), np.where(hidden, np.nan, X)
+    model, other = (MAPDPM(missing="skip").fit(points) for points in (masked, blank))
+    assert model.labels_.tolist() == other.labels_.tolist()
+    np.testing.assert_allclose(model.score_samples(masked), other.score_samples(blank), rtol=1e-5)
+    assert columns(masked)[0].share_missing == pytest.approx(hidden[:, 0].mean())
+    with pytest.raises(ValueError, match="masked entries; remove or impute such points, or give missing='skip'"):
+        MAPDPM().fit(masked)
 
 
 def test_weights_of_scores():
