@@ -11,8 +11,8 @@ static const double MOST_EXCESS = 1e300, LEAST_LEFT = 1e-280;
 enum { MOST_EVENTS = 32 };
 static const double MOST_SUM = 1e8;
 
-/* No lower bound. */
-static const double NO_BOUND = -1e300;
+/* No lower bound: below any score, and a float even where some add up. */
+static const double NO_BOUND = -1e30;
 
 /* Whether some of the scores have a form that C knows. */
 static int has_form(const mapdpm_family_view *view)

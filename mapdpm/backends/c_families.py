@@ -11,15 +11,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.likelihoods import FAMILIES
+from mapdpm.likelihoods import FAMILIES, BetaBernoulli, GammaPoisson, NormalGamma
 from mapdpm.likelihoods._product import Product, parts_of
 from mapdpm.likelihoods._skipping import Skipping, has_verb, plain
 from mapdpm.translation.names import symbol_of
 
 _MOST_GATHERED = 64  # MAPDPM_MOST_GATHERED of mapdpm_verbs.h
 
-_FORMS = {"NormalGamma": "MAPDPM_STUDENT", "BetaBernoulli": "MAPDPM_BERNOULLI", "GammaPoisson": "MAPDPM_POISSON"}
-"""What C computes for many points at once; the rows of other families are known to their verbs alone."""
+_FORMS: dict[type[Any], str] = {
+    NormalGamma: "MAPDPM_STUDENT",
+    BetaBernoulli: "MAPDPM_BERNOULLI",
+    GammaPoisson: "MAPDPM_POISSON",
+}
+"""The forms of scores that C computes for many points at once. A class made from one of these has rules of its own."""
+
+
+def form_of(likelihood: Any) -> str:
+    """The form of a family, whether or not it skips missing values."""
+    return _FORMS.get(type(plain(likelihood)), "MAPDPM_BY_VERB")
 
 
 def why_no_verbs(likelihood: Any) -> str:
@@ -90,7 +99,7 @@ class Called:
         """Fill a view; returns the verbs."""
         view.size, view.n_statistics = likelihood.size(), likelihood.n_statistics()
         view.n_parameters = _n_parameters(likelihood)
-        view.form = getattr(self._lib, _FORMS.get(type(plain(likelihood)).__name__, "MAPDPM_BY_VERB"))
+        view.form = getattr(self._lib, form_of(likelihood))
         if isinstance(likelihood, (Skipping, Product)):
             factors = list(_factors_of(likelihood))
             view.n_factors, view.n_columns = len(factors), sum(each.width for each in factors)

@@ -20,9 +20,9 @@ class DrawnMixture(PackedMixture):
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, Labels]:
         """New points, drawn from the predictive density, and the cluster of each; -1 is a new cluster.
 
-        That is the density of ``score_samples``. Columns that carry no clusters are drawn from theirs, constant ones
-        are; rounded columns are drawn before rounding. ``Mixed`` columns are objects. ValueError where the family
-        cannot draw points. O(K) a point, and a draw of the parameters of its cluster.
+        The density is that of ``score_samples``. A column without clusters is drawn as one cluster, a constant column
+        keeps its value, and rounded columns are drawn before rounding. ``Mixed`` columns are objects. ValueError where
+        the family cannot draw points. O(K) a point, and a draw of the parameters of its cluster.
 
         Examples
         --------
@@ -45,7 +45,7 @@ def drawn_points(mixture: Mixture, relevance: Relevance | None, labels: Labels, 
     """A point of each of these clusters; ``relevance`` says which columns the mixture reads, None all.
 
     With ``each``, every point has parameters of its own, so it is a draw from the predictive; else those of a cluster
-    are drawn once. Columns that were constant are.
+    are drawn once. A column that was constant keeps its value.
     """
     points = _of_mixture(mixture, labels, rng, each)
     if relevance is None or relevance.is_all:

@@ -179,7 +179,7 @@ class NormalGamma(NamedTuple):
         return D * gain - 0.5 * w * row[mo.n_moments(D) + 2] - (a + 0.5 * w) * tail
 
     def log_predictive_without(self, row: Vector, data: Any, i: int) -> float:
-        """maths (10), (152): what the point and its cell leave of b; nan where that is little."""
+        """maths (10), (152); nan where the point and its cell leave little of b."""
         D = self.m0.shape[0]
         if row[0] <= 1.0:  # no other point is there
             return nan

@@ -6,6 +6,7 @@ import pytest
 
 from mapdpm import BetaBernoulli, Categorical, GammaPoisson, Mixed, NormalGamma, NormalKnownVariance, Spiked
 from mapdpm.backends import resolve
+from mapdpm.backends.c_families import form_of
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model
 from mapdpm.search.observed import observed
@@ -52,6 +53,13 @@ def problem(seed):
     mixed = Mixed({kind: family for kind, (_, family) in found.items()}).bound_to(frame)
     data = mixed.read_table(frame, bool(seed % 2))
     return Case(data, mixed.for_data(data), missing="skip" if seed % 2 else "error")
+
+
+def test_a_class_of_the_same_name_has_no_form_of_ours():
+    """C would read its rows as those of the family of this package, and rule clusters out by wrong scores."""
+    assert form_of(NormalGamma(0.0, 1.0, 1.0, 1.0)) == "MAPDPM_STUDENT"
+    theirs = type("NormalGamma", (NormalGamma,), {"__slots__": ()})
+    assert form_of(theirs(0.0, 1.0, 1.0, 1.0)) == "MAPDPM_BY_VERB"
 
 
 @pytest.mark.parametrize("seed", complete_but(range(12), range(60)))
