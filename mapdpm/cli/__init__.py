@@ -7,11 +7,14 @@ never a traceback. Files are written wholly or not at all; only the output of ``
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,7 +22,12 @@ from mapdpm.cli import options, usage
 from mapdpm.cli.stderr import report
 
 _INTERRUPTED = 128 + signal.SIGINT
-_TERMINATED = 128 + signal.SIGTERM
+
+_Handler: TypeAlias = Callable[[int, object], object]
+
+
+class _Interrupted(KeyboardInterrupt):
+    """Ctrl-C. A KeyboardInterrupt itself that has left ``exec``, as in a dataclass, makes Python die of the signal."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,10 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     stops: list[int] = []
     try:
-        if argv is None:
-            _take_signals(stops)
-        from mapdpm.cli import commands  # noqa: PLC0415  (slow, and --help and --version do not need it)
-
+        commands = _loaded(functools.partial(_raise, stops) if argv is None else None)
         with _warnings_as_lines(quiet=arguments.quiet), np.errstate(all="ignore"):
             for text in arguments.old_names:
                 warnings.warn(text, stacklevel=1)
@@ -61,20 +66,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _take_signals(stops: list[int]) -> None:
-    """Let SIGINT and SIGTERM end the program, so that half-written files are removed; ``stops`` gets exit codes."""
+def _loaded(handler: _Handler | None) -> ModuleType:
+    """The commands (their modules are slow to load, and --help needs none); ``handler`` then gets the signals."""
+    if handler is not None:
+        _take_signals(_leave)
+    from mapdpm.cli import commands  # noqa: PLC0415
 
-    def terminate(*_: object) -> None:
-        stops.append(_TERMINATED)
-        sys.exit(_TERMINATED)
+    if handler is not None:
+        _take_signals(handler)
+    return commands
 
-    def interrupt(*_: object) -> None:
-        stops.append(_INTERRUPTED)
-        raise KeyboardInterrupt
 
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell may have it ignored
-        signal.signal(signal.SIGINT, interrupt)
-    signal.signal(signal.SIGTERM, terminate)
+def _take_signals(handler: _Handler) -> None:
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as a shell may have it
+        signal.signal(signal.SIGINT, handler)
+    signal.signal(signal.SIGTERM, handler)
+
+
+def _leave(number: int, _: object) -> None:
+    """End at once, while modules are loaded: nothing is written, and an import may drop an exception or change it."""
+    os._exit(128 + number)
+
+
+def _raise(stops: list[int], number: int, _: object) -> None:
+    """End the program by an exception, so that half-written files are removed; ``stops`` gets the exit code."""
+    stops.append(128 + number)
+    raise _Interrupted if number == signal.SIGINT else SystemExit(128 + number)
 
 
 def _drop_stdout() -> None:

@@ -580,9 +580,9 @@ def test_signals_leave_nothing_half_written(folder, number, code):
     rng = np.random.default_rng(0)
     big = rng.normal(size=(4000, 4)) + 5.0 * rng.integers(0, 9, (4000, 1))
     np.savetxt(folder / "big.csv", big, delimiter=",")
-    for delay in (0.0, 0.3, 0.8, 1.2):
+    for delay in (0.0, 0.02, 0.05, 0.1, 0.3, 0.8, 1.2):
         out = folder / "new.mdpm"
-        command = [sys.executable, "-m", "mapdpm", "fit", folder / "big.csv", "--restarts", "500", "--out", out]
+        command = [sys.executable, "-m", "mapdpm", "fit", folder / "big.csv", "--restarts", "99999", "--out", out]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             _wait_until_it_runs(process)
             time.sleep(delay)
