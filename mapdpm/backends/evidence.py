@@ -5,6 +5,7 @@ c_kernels/batch/widths.c is the twin of the search, operation by operation.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,8 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.jit import made_of
+from mapdpm.likelihoods._full_evidence import full_evidence
 from mapdpm.likelihoods._restated import restated
 from mapdpm.likelihoods._skipping import like
+from mapdpm.likelihoods.normal_inverse_wishart import NormalInverseWishart
 from mapdpm.line_search import highest
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.state import ClusterState, empty
@@ -71,11 +74,19 @@ def largest_evidence(
     live = state.counts > 0
     counts, statistics = state.counts[live], state.rows[live, : made_by.n_statistics()]
 
+    of_prior: Callable[[Any], float] = functools.partial(_of_prior, backend, made_by, counts, statistics)
+    if isinstance(made_by, NormalInverseWishart):  # its statistics have the prior in them
+        of_prior = full_evidence(statistics, made_by, widths.likelihood)
+
     def evidence(there: Vector) -> float:
-        return log_evidence(backend, widths.at(there), made_by, counts, statistics)
+        return of_prior(widths.at(there))
 
     found = largest(evidence, np.clip(logs, widths.box.low, widths.box.high), widths.box)
     return found, evidence(found) - evidence(logs)
+
+
+def _of_prior(backend: Any, made_by: Any, counts: Labels, statistics: Matrix, likelihood: Any) -> float:
+    return log_evidence(backend, likelihood, made_by, counts, statistics)
 
 
 def largest(at: Callable[[Vector], float], logs: Vector, box: Box) -> Vector:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from math import log1p, sqrt
+from math import log, log1p, sqrt
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,9 @@ from mapdpm.jit import jitable
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods import _triangle as tri
 from mapdpm.protocol import Vector
+
+LEAST_PIVOT = 1e-8
+"""The least pivot of a matrix, as a share of its diagonal entry, with which squares keep half of the digits."""
 
 SCALARS = 5
 """Behind the statistics: constant, exponent, stretch, log |psi_n| / 2, and what removals have left (``remove``)."""
@@ -43,14 +46,57 @@ def put_factor(prior: Any, row: Vector, factor: Vector, v: Vector) -> None:
 
 
 @jitable
-def add_cells(prior: Any, factor: Vector, at: int, w: float, v: Vector) -> float:
-    """Add the cells of a point of weight ``w`` to the matrix of a factor; returns the log of its growth."""
+def add_prior(prior: Any, row: Vector) -> None:
+    """Add psi0, and the cells of all points, to the squares in a row."""
     D = prior.m0.shape[0]
-    growth = 0.0
+    for i in range(D):
+        for j in range(i + 1):
+            row[1 + D + tri.length(i) + j] += prior.psi0[i, j]
+        row[tri.diagonal(1 + D, i)] += row[0] * mo.cell(prior.resolution[i])
+
+
+@jitable
+def add_cells(prior: Any, factor: Vector, at: int, w: float, v: Vector) -> float:
+    """Add the cells of a point of weight ``w`` to the matrix of a factor; returns the log of its growth.
+
+    By squares, or by rotations where squares would lose too many digits.
+    """
+    if not mo.has_cells(prior.resolution):
+        return 0.0
+    D = prior.m0.shape[0]
     for d in range(D):
-        if prior.resolution[d] > 0.0:
-            growth += tri.widen(factor, at, d, w * mo.cell(prior.resolution[d]), v, D)
-    return growth
+        v[d] = w * mo.cell(prior.resolution[d])
+    wider = np.empty(tri.length(D))
+    if tri.widened(factor, at, v, wider, D) < LEAST_PIVOT:
+        growth = 0.0
+        for d in range(D):
+            if prior.resolution[d] > 0.0:
+                growth += tri.widen(factor, at, d, w * mo.cell(prior.resolution[d]), v, D)
+        return growth
+    product, growth = 1.0, 0.0
+    for d in range(D):
+        p = tri.diagonal(0, d)
+        product *= wider[p] / factor[at + p]
+        if product > mo.HUGE:
+            growth += log(product)
+            product = 1.0
+    for s in range(tri.length(D)):
+        factor[at + s] = wider[s]
+    return 2.0 * (growth + log(product))
+
+
+@jitable
+def remove_cells(prior: Any, factor: Vector, at: int, w: float, v: Vector) -> bool:
+    """The inverse of ``add_cells``; False where it cancels."""
+    D = prior.m0.shape[0]
+    for d in range(D):
+        v[d] = -w * mo.cell(prior.resolution[d])
+    narrower = np.empty(tri.length(D))
+    if tri.widened(factor, at, v, narrower, D) < LEAST_PIVOT:
+        return False
+    for s in range(tri.length(D)):
+        factor[at + s] = narrower[s]
+    return True
 
 
 @jitable

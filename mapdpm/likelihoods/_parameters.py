@@ -34,7 +34,8 @@ _PART = 1 << 12  # points
 class Width(NamedTuple):
     """A parameter that says how wide clusters are: its range where the prior is fitted.
 
-    The range is that of multiples of the empirical value, or of the value itself. At a start, one that ``follows`` is
+    The range is that of multiples of the empirical value, or of the value itself; of one that is ``above_dimension``
+    that of its excess over the number of features less one. At a start, one that ``follows`` is
     the width of clusters, or the empirical value times that.
     """
 
@@ -42,6 +43,7 @@ class Width(NamedTuple):
     high: float = 1e6
     absolute: bool = False
     follows: bool = True
+    above_dimension: bool = False
 
 
 COUNT = Width(1e-8, 1.0, absolute=True)

@@ -18,10 +18,10 @@ from mapdpm.protocol import Labels
 
 def restricted(likelihood: Any, columns: Labels) -> Any:
     """``likelihood`` of these columns of the points that it reads."""
-    if hasattr(likelihood, "restricted"):
-        return likelihood.restricted(columns.tolist())
     if isinstance(likelihood, type):
         return likelihood
+    if hasattr(likelihood, "restricted"):
+        return likelihood.restricted(columns.tolist())
     values = (value[columns] if isinstance(value, np.ndarray) else value for value in likelihood)
     return type(likelihood)(*values)
 

@@ -178,6 +178,36 @@ def widen(row: Vector, at: int, d: int, t: float, v: Vector, D: int) -> float:
 
 
 @jitable
+def widened(row: Vector, at: int, added: Vector, wider: Vector, D: int) -> float:
+    """Put the factor of L L' + diag(``added``) into ``wider``; O(D^3), but less than ``widen`` of each entry.
+
+    Returns the least share of a diagonal entry that its pivot is. Squares lose as many digits as that is small; 0 is
+    a matrix that is not positive definite.
+    """
+    least = 1.0
+    for i in range(D):
+        p, u, entry = at + length(i), length(i), added[i]
+        for j in range(i + 1):
+            q, s = at + length(j), length(j)
+            even, odd = row[p + j] * row[q + j], 0.0
+            for k in range(0, j - 1, 2):
+                even += row[p + k] * row[q + k] - wider[u + k] * wider[s + k]
+                odd += row[p + k + 1] * row[q + k + 1] - wider[u + k + 1] * wider[s + k + 1]
+            if j % 2 == 1:
+                odd += row[p + j - 1] * row[q + j - 1] - wider[u + j - 1] * wider[s + j - 1]
+            entry += row[p + j] * row[p + j]
+            if j < i:
+                wider[u + j] = (even + odd) / wider[s + j]
+            else:
+                pivot = even + odd + added[i]
+                if not pivot > 0.0:
+                    return 0.0
+                least = min(least, pivot / entry)
+                wider[u + j] = sqrt(pivot)
+    return least
+
+
+@jitable
 def downdate(row: Vector, at: int, v: Vector, D: int, least: float) -> float:
     """The factor of L L' - v v' in place of L; returns the share of L L' left in the direction that loses most.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import log, log1p, sqrt
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from mapdpm.protocol import LARGEST, Labels, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import digamma_of, log_rising, multigamma_excess
 
 _ROUNDING = 1e-6  # of a diagonal in float32, and some
+_FREEDOM = Width(0.5, 200.0, absolute=True, follows=False, above_dimension=True)
 
 
 def _check_freedom(prior: Any) -> None:
@@ -33,7 +35,7 @@ def _check_freedom(prior: Any) -> None:
     matrices=("psi0",),
     positive={"c0": LARGEST, "nu0": 2e8, "psi0": LARGEST},
     check=_check_freedom,
-    widths={"c0": COUNT, "psi0": Width()},
+    widths={"c0": COUNT, "psi0": Width(), "nu0": _FREEDOM},
     number=4,
 )
 class NormalInverseWishart(NamedTuple):
@@ -67,8 +69,8 @@ class NormalInverseWishart(NamedTuple):
     Immutable and comparable. A row is ``n, mean, L | constants, pivots of psi0, m_n, R, scratch``: L the Cholesky
     factor of psi0 + scatter, R that of psi_n. ``add``, ``remove``, ``prepare`` and ``log_predictive`` cost O(D^2),
     ``merge`` and ``init`` O(D^3). At D = 1: ``NormalGamma(m0, c0, nu0 / 2, psi0 / 2)``. docs/maths.md, (33) to (38).
-    With steps, ``add``, ``remove`` and ``prepare`` cost O(D^3), so does the predictive of a weight, and C has no bounds
-    of scores: a fit takes some 5 to 12 times as long. R is then the factor of psi_n and the cell of one point more.
+    With steps all but scores cost O(D^3), and a fit takes some 5 times as long. R is then the factor of psi_n and the
+    cell of one point more.
 
     Examples
     --------
@@ -109,6 +111,18 @@ class NormalInverseWishart(NamedTuple):
         psi0, step = self.psi0 * np.outer(scale, scale), self.resolution * np.abs(scale)
         return self._replace(m0=self.m0 * scale, psi0=psi0, resolution=step)
 
+    def restricted(self, features: Sequence[int]) -> NormalInverseWishart:
+        """The marginal prior of some features."""
+        own, nu0 = list(features), self.nu0 - (len(self.m0) - len(features))
+        return NormalInverseWishart(self.m0[own], self.c0, nu0, self.psi0[np.ix_(own, own)], self.resolution[own])
+
+    def completed(self, part: NormalInverseWishart, features: Labels) -> NormalInverseWishart:
+        """Self with ``part`` as the marginal prior of some features."""
+        m0, psi0, resolution = self.m0.copy(), np.diag(np.diag(self.psi0)), self.resolution.copy()
+        psi0 *= part.psi0[0, 0] / psi0[features[0], features[0]]
+        m0[features], psi0[np.ix_(features, features)], resolution[features] = part.m0, part.psi0, part.resolution
+        return NormalInverseWishart(m0, part.c0, part.nu0 + len(m0) - len(features), psi0, resolution)
+
     def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
         """Sample means and variances of clusters, each (K, D)."""
         D = self.m0.shape[0]
@@ -134,9 +148,7 @@ class NormalInverseWishart(NamedTuple):
         D = self.m0.shape[0]
         constant = 1 + D + tri.length(D)
         row[:] = 0.0
-        for i in range(D):
-            for j in range(i + 1):
-                row[1 + D + tri.length(i) + j] = self.psi0[i, j]
+        full.add_prior(self, row)
         tri.factorise(row, 1 + D, D, row[constant + SCALARS :])
         for i in range(D):
             row[constant + SCALARS + i] = row[tri.diagonal(1 + D, i)]
@@ -169,10 +181,7 @@ class NormalInverseWishart(NamedTuple):
                 other = np.zeros(self.n_statistics())
                 mo.add_mean(other, data, points[begin:end], weights[begin:end])
                 tri.add_squares(other, 1 + D, data, points[begin:end], weights[begin:end])
-                for i in range(D):
-                    for j in range(i + 1):
-                        other[1 + D + tri.length(i) + j] += self.psi0[i, j]
-                    other[tri.diagonal(1 + D, i)] += other[0] * mo.cell(self.resolution[i])
+                full.add_prior(self, other)
                 tri.factorise(other, 1 + D, D, rows[k, self.n_statistics() + SCALARS :])
                 if rows[k, 0] > 0.0:
                     self.merge(rows[k], other)
@@ -199,12 +208,8 @@ class NormalInverseWishart(NamedTuple):
             row[1 + d] -= share * delta
             scratch[d] = root * delta
         row[left] *= tri.downdate(row, 1 + D, scratch, D, LEAST_SHARE)
-        for d in range(D):
-            if self.resolution[d] > 0.0 and row[left] >= LEAST_SHARE:
-                for j in range(D):
-                    scratch[j] = 0.0
-                scratch[d] = sqrt(w * mo.cell(self.resolution[d]))
-                row[left] *= tri.downdate(row, 1 + D, scratch, D, LEAST_SHARE)
+        if row[left] >= LEAST_SHARE and mo.has_cells(self.resolution):
+            return full.remove_cells(self, row, 1 + D, w, scratch)
         return row[left] >= LEAST_SHARE
 
     def merge(self, row: Vector, other: Vector) -> None:

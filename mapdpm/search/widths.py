@@ -62,7 +62,9 @@ class Widths:
         rule, unit = self._rule[name], self._unit(name)
         entries = np.atleast_1d(getattr(self._empirical, name))
         entries = entries[entries > 0.0]  # a matrix has zeros beside its diagonal
-        return max(rule.low / unit, SMALLEST / entries.min()), min(rule.high / unit, LARGEST / entries.max())
+        least = len(self._empirical.m0) - 1.0 if rule.above_dimension else 0.0
+        low, high = (rule.low + least) / unit, (rule.high + least) / unit
+        return max(low, SMALLEST / entries.min()), min(high, LARGEST / entries.max())
 
     def _unit(self, name: str) -> float:
         return float(getattr(self._empirical, name)) if self._rule[name].absolute else 1.0
