@@ -39,6 +39,9 @@ WHEN_GROUPS_FULL = ("error", "replace")
 MISSING = ("error", "skip")
 """``missing=`` of ``MAPDPM`` and of a stream."""
 
+COVARIANCE = ("auto", "diagonal", "full")
+"""``covariance=``: the shape of clusters of normal columns."""
+
 RELEVANCE = ("auto", "all", "search")
 """``relevance=``: searched where the prior is fitted, never, always."""
 

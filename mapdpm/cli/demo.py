@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from mapdpm import plots
 from mapdpm.cli import tables
 from mapdpm.estimators.map_dpm import MAPDPM
-from mapdpm.likelihoods import NormalGamma
 from mapdpm.metrics import adjusted_mutual_info, contingency
 from mapdpm.protocol import Labels, Matrix
 from mapdpm.validation import check_points
@@ -64,7 +63,7 @@ def run(path: str | Path | None = None) -> Demo:
     started = time.perf_counter()
     model = MAPDPM().fit(windows.features)
     seconds = time.perf_counter() - started
-    tree = model.merge_tree(prior=NormalGamma.empirical(windows.features))
+    tree = model.merge_tree(prior=type(model.likelihood_).empirical(windows.features))
     merged = tree.labels(min(len(np.unique(windows.activities)), model.n_clusters_))
     ami = adjusted_mutual_info(windows.activities, merged)
     return Demo(model, merged, MAPDPM(likelihood=None, moves=()).fit(windows.features), windows, ami, seconds)

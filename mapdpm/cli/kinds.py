@@ -13,6 +13,7 @@ from mapdpm.kinds.columns import Columns
 from mapdpm.kinds.given import WORDS, given_kind
 from mapdpm.kinds.kinds import CONSTANT, COUNT, ROUNDED
 from mapdpm.likelihoods._readings import AS_IT_IS
+from mapdpm.names import COVARIANCE, RELEVANCE
 
 KINDS = WORDS
 _MOST_NAMES = 8
@@ -20,6 +21,20 @@ _DISTINCT = 0.9  # of all values
 _FAMILIES: dict[str, Any] = {CATEGORY: Categorical, FLAG: BetaBernoulli, COUNT: GammaPoisson}
 _OF_CELLS: dict[str | None, str | None] = {None: None, CONSTANT: None, CATEGORY: CATEGORY, FLAG: FLAG}
 """What cells of a kind hold, where it is not numbers; None where they will tell."""
+
+
+def kind_options(model: Any) -> None:
+    """``--kinds``."""
+    text = f"what columns are, as mode=category,rain=spiked:0: one of {', '.join(KINDS)} (what their values say)"
+    model.add_argument("--kinds", action="append", default=[], metavar="LIST", help=text)
+
+
+def shape_options(model: Any) -> None:
+    """``--covariance`` and ``--relevance``."""
+    text = "columns of numbers are independent in clusters, or vary together; auto: by the log joint (%(default)s)"
+    model.add_argument("--covariance", choices=COVARIANCE, default=COVARIANCE[0], help=text)
+    text = "find the columns that carry clusters, and leave out the others: where the prior is fitted, never, or always"
+    model.add_argument("--relevance", choices=RELEVANCE, default=RELEVANCE[0], help=f"{text} (%(default)s)")
 
 
 def named_kinds(options: Sequence[str]) -> dict[str, str]:

@@ -92,6 +92,7 @@ def model_of(arguments: argparse.Namespace, likelihood: Any, callback: Any) -> A
             refuse_argument(f"--{option}: {what}")
     common = {
         "likelihood": likelihood,
+        "covariance": arguments.covariance,
         "relevance": arguments.relevance,
         "max_clusters": arguments.max_clusters,
         "n_restarts": arguments.restarts,

@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 import mapdpm
 from mapdpm.cli import values
 from mapdpm.cli.broker_options import alarm_options, broker_options
-from mapdpm.cli.kinds import KINDS
+from mapdpm.cli.kinds import kind_options, shape_options
 from mapdpm.cli.stderr import report
 from mapdpm.deprecated import said
 from mapdpm.likelihoods import FAMILIES, STREAM_FAMILIES
-from mapdpm.names import AUTO, BACKENDS, CRITERIA, DTYPES, HDP_MOVES, METHODS, MISSING, MOVES, RELEVANCE, STARTS
+from mapdpm.names import AUTO, BACKENDS, CRITERIA, DTYPES, HDP_MOVES, METHODS, MISSING, MOVES, STARTS
 from mapdpm.stream import kinds
 from mapdpm.stream.settings import ClusterSettings, Setting, StateSettings, on_command_line
 
@@ -135,8 +135,7 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     text = "with --groups: concentration of the common shares, > 0 (1.0)"
     model.add_argument("--gamma", type=values.positive, metavar="G", help=text)
     _prior_options(model)
-    text = "find the columns that carry clusters, and leave out the others: where the prior is fitted, never, or always"
-    model.add_argument("--relevance", choices=RELEVANCE, default=RELEVANCE[0], help=f"{text} (%(default)s)")
+    shape_options(model)
     model.add_argument("--max-clusters", type=values.count, metavar="K", help="largest number of clusters (none)")
     search = fit.add_argument_group("search")
     search.add_argument("--init", choices=STARTS, help="start of the search (sequential)")
@@ -174,8 +173,7 @@ def _prior_options(model: Any) -> None:
     model.add_argument(
         "--likelihood", type=values.family, metavar="FAMILY", help=f"{text} (what the columns of the file are)"
     )
-    text = f"what columns are, as mode=category,rain=spiked:0: one of {', '.join(KINDS)} (what their values say)"
-    model.add_argument("--kinds", action="append", default=[], metavar="LIST", help=text)
+    kind_options(model)
     text = "set a parameter of the prior, as b0=0.5 or b0=0.5,2 (one a column); the others come from the data"
     model.add_argument("--prior", type=values.assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
     model.add_argument("--missing", choices=MISSING, help="a blank cell, NA or nan is an error, or skipped (error)")

@@ -75,6 +75,9 @@ class MAPDPM(_Parameters, DrawnMixture, WeightedEstimator):
     kinds : mapping or None
         For "auto", what columns are, by name or place, as in ``mapdpm.columns``: ``{"relay": "flag", "wind":
         "circular:360", "id": "constant"}``; "constant" leaves a column out. None: as found.
+    covariance : {"auto", "diagonal", "full"}
+        For "auto", the shape of clusters in columns of numbers: features are independent there, or have full
+        covariances (``NormalInverseWishart``). "auto": whichever has the higher log joint (maths, section 37).
     relevance : {"auto", "all", "search"}
         Which columns carry clusters. "auto": searched where the prior is fitted, so that columns of noise and constant
         ones hide no clusters (maths, section 35). "all": all do. "search": also under a given prior.
@@ -142,10 +145,9 @@ class MAPDPM(_Parameters, DrawnMixture, WeightedEstimator):
     once, in threads, and never lower the log joint. ``init`` and ``n_restarts`` are then those of a sample of 65,536
     points, and ``n_sweeps_`` counts passes. A fit that ends before it converges warns (``ConvergenceWarning``).
 
-    A fitted prior costs four to eight fits to a sample, of 1,024 points from 10,000 on and of up to 4,096 below; more
-    where clusters have few points in it, and up to three times that beside columns without clusters. Copies of rows
-    count once there, and weights are relative. Then the fit is that of ``MAPDPM(likelihood=model.likelihood_)``, where
-    all columns are relevant. Neither ``callback`` nor ``verbose`` sees the sample.
+    A fitted prior costs four to eight fits to a sample, of 1,024 points from 10,000 on and of up to 4,096 below, and
+    twice that with full covariances; more where clusters have few points in it, or beside columns without clusters.
+    Copies of rows count once there, weights are relative, and neither ``callback`` nor ``verbose`` is called.
 
     Offsets cost no digits. float32 data is not converted. The mode underestimates K: docs/maths.md, section 6.
 
@@ -302,11 +304,7 @@ class MAPDPM(_Parameters, DrawnMixture, WeightedEstimator):
         -------
         MergeTree
             ``linkage`` for scipy, ``labels(n_groups)`` of the points of the fit, ``groups(n_groups)`` of the clusters.
-            Heights are in nats.
-
-        Notes
-        -----
-        O(K^2 D); "overlap" at points O(N K^2).
+            Heights are in nats. O(K^2 D); "overlap" at points O(N K^2).
         """
         self._check_fitted()
         log_shares = None if X is None else self._in_chunks(self._read_to_score(X), log_shares_of)

@@ -23,12 +23,12 @@ from mapdpm.likelihoods._parameters import RESOLUTION, steps_of
 from mapdpm.likelihoods._restricted import has_columns, restricted_points
 from mapdpm.likelihoods._rounded import with_resolution
 from mapdpm.likelihoods._skipping import skips
-from mapdpm.names import MISSING, RELEVANCE
+from mapdpm.names import COVARIANCE, MISSING, RELEVANCE
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector, Weights
 from mapdpm.search.background import Relevance, moments_of
 from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
-from mapdpm.search.fitted_prior import fit_with_prior
 from mapdpm.search.relevance import fit_relevant
+from mapdpm.search.shape import fit_shaped
 from mapdpm.search.widths import asks_for_prior, family_to_fit
 from mapdpm.state import Mixture
 
@@ -63,6 +63,7 @@ class PackedMixture(FittedEstimator):
     _mixture: Mixture
     likelihood: Any
     kinds: Any
+    covariance: str
     relevance: str
     likelihood_: Any
     backend_: str
@@ -119,8 +120,8 @@ class PackedMixture(FittedEstimator):
         """The names of the columns of ``X``, its points in the form that the likelihood reads, and the likelihood."""
         names = None if type(X) is np.ndarray else column_names(X)
         likelihood, kinds = self.likelihood, self.kinds
-        if _is_given(likelihood) and kinds is None:
-            return names, read_by(likelihood, X, missing), Plan(likelihood, ())
+        if _is_given(likelihood) and kinds is None and self.covariance == COVARIANCE[0]:
+            return names, read_by(likelihood, X, missing), Plan(likelihood)
         if (kinds is not None or isinstance(likelihood, (str, type))) and not kinds_differ(X):
             checked = read_by(family_to_fit(likelihood) or likelihood, X, missing)
             X = checked if names is None else X
@@ -129,7 +130,7 @@ class PackedMixture(FittedEstimator):
             positive = np.asarray(sample_weight) != 0  # the others take no part
             looked = X[positive] if positive.shape == (len(X),) and positive.any() else X
         is_read = isinstance(X, Table) and kinds is None
-        plan = Plan(likelihood, ()) if is_read else read_columns(likelihood, looked, kinds)
+        plan = Plan(likelihood) if is_read else read_columns(likelihood, looked, kinds, self.covariance)
         family = family_to_fit(plan.likelihood) if asks_for_prior(plan.likelihood) else plan.likelihood
         points = read_by(family, X, missing)
         if plan.left_out and isinstance(points, Table):
@@ -146,7 +147,7 @@ class PackedMixture(FittedEstimator):
         is_open = asks_for_prior(settings.likelihood)
         if has_columns(points) and (self.relevance == RELEVANCE[2] or (is_open and self.relevance == RELEVANCE[0])):
             return fit_relevant(settings, points, weights, warm)
-        search = fit_with_prior if is_open else fit
+        search = fit_shaped if is_open else fit
         return search(settings, points, weights, warm)
 
     def _read(self, X: Any) -> Any:

@@ -15,6 +15,7 @@ from mapdpm.kinds.kinds import CATEGORY, CIRCULAR, CONSTANT, CONTINUOUS, COUNT, 
 from mapdpm.likelihoods._as_given import of_columns
 from mapdpm.likelihoods._measured import Measured
 from mapdpm.likelihoods._parameters import RESOLUTION
+from mapdpm.likelihoods._shape import full_of
 from mapdpm.likelihoods._skipping import named
 from mapdpm.likelihoods.beta_bernoulli import BetaBernoulli
 from mapdpm.likelihoods.categorical import Categorical
@@ -22,7 +23,8 @@ from mapdpm.likelihoods.gamma_poisson import GammaPoisson
 from mapdpm.likelihoods.mixed import Mixed
 from mapdpm.likelihoods.normal_gamma import NormalGamma
 from mapdpm.likelihoods.spiked import Circular, Flag, Spiked
-from mapdpm.names import AUTO
+from mapdpm.names import AUTO, COVARIANCE
+from mapdpm.validation import check_choice
 
 _NUMBERS = (CONTINUOUS, ROUNDED)
 _MANY, _SALT = 20_000, 34  # rows, and another choice than that of the search for a prior
@@ -35,26 +37,35 @@ class Plan(NamedTuple):
 
     likelihood: Any
     """That of all columns, bound to them where they are of several kinds."""
-    left_out: tuple[int, ...]
+    left_out: tuple[int, ...] = ()
     """The places of columns that vary, and of which the user said that they are constant: they say nothing."""
+    covariance: str = COVARIANCE[1]
+    """As ``FitSettings`` has it."""
 
 
-def read_columns(likelihood: Any, X: Any, kinds: Any = None) -> Plan:
+def read_columns(likelihood: Any, X: Any, kinds: Any = None, covariance: str = COVARIANCE[0]) -> Plan:
     """The likelihood of the columns of ``X``: of their kinds for "auto"; steps belong to a class, too.
 
     UserWarning for columns that look as if they were no measurements.
     """
+    check_choice("covariance", covariance, COVARIANCE)
     if isinstance(likelihood, str) and likelihood == AUTO:
         found = _of_sample(X, kinds)
         for column in columns_of(X) if kinds_differ(X) else ():
             if column.kind == data.CATEGORY and column.name not in (kinds or {}):
                 refuse_numbers_as_text(column)
         found.warn()
-        return likelihood_of(found, X)
+        plan = likelihood_of(found, X)
+        if covariance == COVARIANCE[2]:
+            return plan._replace(likelihood=full_of(plan.likelihood))
+        return plan._replace(covariance=covariance)
     if kinds is not None:
         msg = f"kinds is for likelihood={AUTO!r}: a given family says what columns are; got {named(likelihood)} too"
         raise ValueError(msg)
-    return Plan(of_columns(with_steps(likelihood, X), X), ())
+    if covariance != COVARIANCE[0]:
+        msg = f"covariance is for likelihood={AUTO!r}: NormalInverseWishart is full; got {named(likelihood)} too"
+        raise ValueError(msg)
+    return Plan(of_columns(with_steps(likelihood, X), X))
 
 
 def with_steps(family: Any, X: Any) -> Any:

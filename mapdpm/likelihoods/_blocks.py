@@ -69,7 +69,7 @@ class Block(NamedTuple):
         """The same with some of its columns; ValueError where it is there as a whole, or not."""
         if len(kept) == self.width:
             return self
-        if not hasattr(self.kind, "feature") or self.reading.period:
+        if not (hasattr(self.kind, "feature") or hasattr(self.kind, "restricted")) or self.reading.period:
             msg = f"{text_of(self.key)} goes as a whole, or not at all; got {len(kept)} of its {self.width} columns"
             raise ValueError(msg)
         names = tuple(self.names[place] for place in kept.tolist())

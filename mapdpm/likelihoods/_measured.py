@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from mapdpm.likelihoods._skipping import empirical_prior
+
 
 class Measured(NamedTuple):
     """A class that stands for its fitted prior, with the step of each feature; 0 where values are not rounded."""
@@ -28,7 +30,7 @@ class Measured(NamedTuple):
 
     def empirical(self, X: Any, sample_weight: Any = None, *, missing: str = "error") -> Any:
         """The empirical prior of the class, with the steps."""
-        return self.family.empirical(X, sample_weight, missing=missing)._replace(resolution=self.resolution)
+        return empirical_prior(self.family, X, sample_weight, missing)._replace(resolution=self.resolution)
 
     def restricted(self, features: Sequence[int]) -> Measured:
         """The same for some of the features."""

@@ -200,9 +200,7 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
         structure = Structure(
             lambda flat: GroupedProblem.of(flat, tree, prior), order, (*alphas, hyperpriors[-1]), "clusters"
         )
-        fitted = self._fit(
-            self._settings(len(order), structure)._replace(likelihood=plan.likelihood, left_out=plan.left_out), points
-        )
+        fitted = self._fit(self._settings(len(order), structure)._replace(**plan._asdict()), points)
         self._take(fitted, names)
         self._tree = tree.own
         self._set_table(*fitted.counted)

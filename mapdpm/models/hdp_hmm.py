@@ -173,9 +173,7 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
         n = point_set(points).n_points
         chain = read_sequences(chosen_groups(y, sequences), n)
         structure = Structure(lambda flat: SequenceProblem.of(flat, chain, prior), None, hyperpriors, "states")
-        fitted = self._fit(
-            self._settings(n, structure)._replace(likelihood=plan.likelihood, left_out=plan.left_out), points
-        )
+        fitted = self._fit(self._settings(n, structure)._replace(**plan._asdict()), points)
         self._take(fitted, names)
         self._set_table(*fitted.counted)
         return self

@@ -38,9 +38,11 @@ class Relevance(NamedTuple):
         return len(self.columns) == len(self.relevant)
 
     @classmethod
-    def of(cls, units: Units, labels: Labels, relevant: Mask, columns: Labels, constants: Vector) -> Relevance:
-        """That of clusters of all points; ``relevant`` has the units, ``columns`` those that the mixture reads."""
-        n_columns, gained = len(constants), units.gains(labels)
+    def of(
+        cls, units: Units, labels: Labels, gained: Vector, relevant: Mask, columns: Labels, constants: Vector
+    ) -> Relevance:
+        """That of clusters of all points; ``gained`` and ``relevant`` have the units, the mixture reads ``columns``."""
+        n_columns = len(constants)
         marked, gains = np.zeros(n_columns, dtype=bool), np.zeros(n_columns)
         for own, gain, is_relevant in zip(units.columns, gained, relevant, strict=True):
             gains[own] = gain / len(own)

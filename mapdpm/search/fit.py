@@ -10,6 +10,7 @@ import numpy as np
 from mapdpm.backends import resolve
 from mapdpm.data import point_set
 from mapdpm.likelihoods._skipping import has_verb, in_kernels
+from mapdpm.names import COVARIANCE
 from mapdpm.partition_priors.hyperpriors import GammaPrior
 from mapdpm.protocol import Labels, Likelihood, Model, PartitionPrior, Weights
 from mapdpm.search.ascent import ascend
@@ -61,6 +62,8 @@ class FitSettings(NamedTuple):
     missing: str = "error"
     """One of ``names.MISSING``: with "skip", NaN is a missing value."""
     structure: Structure | None = None
+    covariance: str = COVARIANCE[1]
+    """"auto" tries full ones, too, in place of the diagonal ones of the likelihood."""
     left_out: tuple[int, ...] = ()
     """Columns of the points that say nothing, whatever they hold; a search for relevant columns knows them."""
 

@@ -83,6 +83,12 @@ def relative(prior: Any, weights: Weights) -> tuple[Any, Weights]:
     return prior._replace(light=True), scaled
 
 
+def relative_in_sample(prior: Any, weights: Weights) -> tuple[Any, Weights]:
+    """``relative``, with weights of 1 at most: a heavier point would be copies of one, too."""
+    prior, scaled = relative(prior, weights)
+    return prior, None if scaled is None else np.minimum(scaled, 1.0)
+
+
 class Sample(NamedTuple):
     """Points whose prior is fitted: some of all, without copies."""
 
@@ -170,8 +176,7 @@ def prior_of_sample(
     own = relative(settings.prior, own)[1]
     whole = empirical_prior(family, *_with_values(taken, own), settings.missing)
     widths = widths_of(family, whole.for_data(taken))
-    prior, kept = relative(settings.prior, sample.weights)
-    kept = None if kept is None else np.minimum(kept, 1.0)  # a heavier point would be copies of one, too
+    prior, kept = relative_in_sample(settings.prior, sample.weights)
     search = settings.search._replace(
         moves=(Merge, Split),
         n_restarts=1,

@@ -9,13 +9,17 @@ raise J. A column that does not vary is never relevant (decision 159).
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from mapdpm.backends import BACKENDS
 from mapdpm.data import point_set
 from mapdpm.likelihoods._completed import completed
 from mapdpm.likelihoods._restricted import restricted, restricted_points, units_of
+from mapdpm.likelihoods._shape import full_of, normal_columns
+from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.protocol import Labels, Vector, Weights
 from mapdpm.search.background import Relevance
 from mapdpm.search.exhaustive import MOST_POINTS
@@ -27,11 +31,13 @@ from mapdpm.search.fitted_prior import (
     fit_with_prior,
     prior_of_sample,
     relative,
+    relative_in_sample,
     sampled,
 )
 from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.observed import fitting, present_points, taking_part
 from mapdpm.search.settings import Deadline
+from mapdpm.search.shape import full_settings, is_better
 from mapdpm.search.units import Mask, Units, _log_prior, best_set, gain_enough
 from mapdpm.search.widths import family_to_fit
 
@@ -41,10 +47,13 @@ _FEW_UNITS = 5  # of few points all sets are tried
 
 
 class _Found:
-    """A set of units, J of the sample, and what was found there."""
+    """A set of units, the shape of clusters, J of the sample, and what was found there."""
 
-    def __init__(self, relevant: Mask, log_joint: float, labels: Labels, prior: FittedPrior | None) -> None:
+    def __init__(
+        self, relevant: Mask, log_joint: float, labels: Labels, prior: FittedPrior | None, *, is_full: bool = False
+    ) -> None:
         self.relevant, self.log_joint, self.labels, self.prior = relevant, log_joint, labels, prior
+        self.is_full = is_full
 
 
 class _Search:
@@ -58,20 +67,20 @@ class _Search:
             self.sample = sampled(points, weights, first_size(points))
         else:
             self.sample = Sample(*taking_part(points, weights, present_points(weights)), is_all=True)
-        self.units = self._units_of(self.sample.points, self.sample.weights)
-        self._known: dict[bytes, _Found] = {}
+        self.units = self._units_of(self.sample.points, self.sample.weights, relative_in_sample)
+        self._known: dict[tuple[bytes, bool], _Found] = {}
 
-    def _units_of(self, points: Any, weights: Weights) -> Units:
+    def _units_of(self, points: Any, weights: Weights, scaled: Callable[[Any, Weights], tuple[Any, Weights]]) -> Units:
         if self.is_open:
-            weights = relative(self.settings.prior, weights)[1]
+            weights = scaled(self.settings.prior, weights)[1]
         return Units(self.settings.likelihood, self.columns, points, weights, self.settings.missing)
 
     def of_all(self) -> Units:
         """The units, of all points that take part."""
         taken, weights = taking_part(self.points, self.weights, present_points(self.weights))
-        if self.sample.n_points == point_set(taken).n_points:
+        if self.sample.n_points == point_set(taken).n_points and (weights is None or not self.is_open):
             return self.units
-        return self._units_of(taken, weights)
+        return self._units_of(taken, weights, relative)
 
     def columns_of(self, relevant: Mask) -> Labels:
         """The columns of some units; of all, where none is relevant."""
@@ -112,53 +121,89 @@ class _Search:
         """J, and before it whether each relevant unit gains enough."""
         return gain_enough(self.units.gains(found.labels), found.relevant), found.log_joint
 
-    def at(self, relevant: Mask) -> _Found:
-        key = relevant.tobytes()
+    def shaped(self, found: _Found) -> _Found:
+        """``found``, or what is better: full covariances of the columns that carry clusters, or of all normal ones."""
+        normal = normal_columns(self.settings.likelihood, point_set(self.points).n_features)
+        more = found.relevant | np.array([bool(normal[own].all()) for own in self.columns])
+        for relevant in (found.relevant, more):
+            if self._can_be_full(relevant) and not self.deadline.expired():
+                full = self.at(relevant, is_full=True)
+                n = 0 if found.is_full else self.sample.n_points
+                found = full if is_better(full.log_joint, found.log_joint, n) else found
+        return found
+
+    def _can_be_full(self, relevant: Mask) -> bool:
+        columns = self.columns_of(relevant)
+        own = restricted(self.settings.likelihood, columns)
+        return bool(relevant.any()) and full_settings(self.settings, own, len(columns)) is not None
+
+    def at(self, relevant: Mask, *, is_full: bool = False) -> _Found:
+        key = relevant.tobytes(), is_full
         if key not in self._known:
-            self._known[key] = self._of_sample(relevant)
+            self._known[key] = self._of_sample(relevant, is_full=is_full)
         return self._known[key]
 
-    def _of_sample(self, relevant: Mask) -> _Found:
+    def _of_sample(self, relevant: Mask, *, is_full: bool) -> _Found:
         """A fit to the sample, of these units."""
         if not relevant.any():
             joint = self.settings.prior.log_partition(np.array([self.units.weight()]))
             labels = np.zeros(self.sample.n_points, dtype=np.int64)
             return _Found(relevant, self.units.log_joint(joint, relevant), labels, None)
-        settings, columns = self._of(relevant)
+        settings, columns = self._of(relevant, is_full=is_full)
         points = restricted_points(self.points, columns)
         if self.is_open:
             sample = self.sample._replace(points=restricted_points(self.sample.points, columns))
             family = family_to_fit(settings.likelihood)
             prior = prior_of_sample(family, points, self.weights, settings, sample, self.deadline)
-            return _Found(relevant, self.units.log_joint(prior.log_joint, relevant), prior.labels, prior)
+            log_joint = self.units.log_joint(prior.log_joint, relevant)
+            return _Found(relevant, log_joint, prior.labels, prior, is_full=is_full)
         fitted = fit(_without_structure(settings), points, self.weights)
         return _Found(relevant, self.units.log_joint(fitted.history[-1], relevant), present_labels(fitted), None)
 
-    def _of(self, relevant: Mask) -> tuple[FitSettings, Labels]:
+    def _of(self, relevant: Mask, *, is_full: bool) -> tuple[FitSettings, Labels]:
         columns = self.columns_of(relevant)
         search = self.settings.search._replace(time_limit=self.deadline.left())
         likelihood = restricted(self.settings.likelihood, columns)
+        likelihood = full_of(likelihood) if is_full else likelihood
         return self.settings._replace(likelihood=likelihood, search=search), columns
 
     def fitted(self, found: _Found, warm: WarmStart | None) -> Fitted:
         """The fit to all points, of these units; its history is that of J."""
-        settings, columns = self._of(found.relevant)
+        settings, columns = self._of(found.relevant, is_full=found.is_full)
         points = restricted_points(self.points, columns)
         if not found.relevant.any():
             settings = settings._replace(max_clusters=1, init="single")
         return fit_with_prior(settings, points, self.weights, warm, found.prior)
 
-    def whole(self, fitted: Fitted, relevant: Mask, units: Units, constants: Vector) -> Fitted:
+    def whole(self, fitted: Fitted, found: _Found, units: Units, constants: Vector) -> Fitted:
         """``fitted`` with what it says of all columns: their relevance, the likelihood, J."""
-        columns = self.columns_of(relevant)
-        found = Relevance.of(units, present_labels(fitted), relevant, columns, constants)
+        relevant, columns, labels = found.relevant, self.columns_of(found.relevant), present_labels(fitted)
+        gains = self._gains_together(fitted, relevant, units) if found.is_full else units.gains(labels)
+        relevance = Relevance.of(units, labels, gains, relevant, columns, constants)
         likelihood = fitted.likelihood
-        if not found.is_all:
-            likelihood = completed(units.prior, likelihood, columns) if self.is_open else units.prior
+        if not relevance.is_all:
+            prior = self._full_prior() if found.is_full else units.prior
+            likelihood = completed(prior, likelihood, columns) if self.is_open else prior
         rest = units.rest(relevant, columns)
         return fitted._replace(
-            likelihood=likelihood, history=[each + rest for each in fitted.history], relevance=found, warm=None
+            likelihood=likelihood, history=[each + rest for each in fitted.history], relevance=relevance, warm=None
         )
+
+    def _gains_together(self, fitted: Fitted, relevant: Mask, units: Units) -> Vector:
+        """What each unit gains; of columns with full covariances, which gain together, an equal share."""
+        gains = units.gains(present_labels(fitted))
+        mixture, backend = fitted.mixture, BACKENDS[fitted.backend]
+        together = float(backend.log_marginals(mixture.likelihood, mixture.state).sum())
+        normal = normal_columns(self.settings.likelihood, point_set(self.points).n_features)
+        block = relevant & np.array([bool(normal[own].all()) for own in self.columns])
+        others = relevant & ~block
+        gained = together - units.together[relevant].sum() - gains[others].sum()
+        return np.where(block, gained / block.sum(), gains)
+
+    def _full_prior(self) -> Any:
+        """The empirical prior of all columns, with full covariances."""
+        taken, weights = taking_part(self.points, self.weights, present_points(self.weights))
+        return empirical_prior(full_of(self.settings.likelihood), taken, weights).for_data(taken)
 
 
 def _without_structure(settings: FitSettings) -> FitSettings:
@@ -206,9 +251,11 @@ def fit_relevant(
     found = search.best()
     if settings.structure is not None and not found.relevant.any():  # groups or an order may show more
         found = search.at(np.ones(len(columns), dtype=bool))
+    found = search.shaped(found)
     fitted = search.fitted(found, warm)
     every = search.of_all()
-    for _ in range(0 if search.sample.is_all and settings.structure is None else _ROUNDS):
+    is_last = found.is_full or (search.sample.is_all and settings.structure is None)
+    for _ in range(0 if is_last else _ROUNDS):
         wanted = best_set(every.gains(present_labels(fitted)))
         if np.array_equal(wanted, found.relevant) or search.deadline.expired():
             break
@@ -218,7 +265,7 @@ def fit_relevant(
         if not is_higher and gain_enough(every.gains(present_labels(fitted)), found.relevant):
             break
         fitted, found = other, again
-    return search.whole(fitted, found.relevant, every, constants)
+    return search.whole(fitted, found, every, constants)
 
 
 def log_prior_of(likelihood: Any, relevance: Relevance) -> float:

@@ -59,10 +59,11 @@ class SearchParameters:
 
 @dataclass(eq=False, repr=False)
 class ColumnParameters:
-    """The parameters of estimators that look at columns: what they are, and which carry clusters; as in ``MAPDPM``."""
+    """The parameters of estimators that look at columns, as in ``MAPDPM``."""
 
     _: KW_ONLY
     kinds: Any = None
+    covariance: str = names.COVARIANCE[0]
     relevance: str = names.RELEVANCE[0]
 
 

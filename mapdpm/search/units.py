@@ -22,7 +22,9 @@ from mapdpm.state import Mixture, empty, mixture_of
 
 Mask = NDArray[np.bool_]
 
-_LEAST = 2.0  # nats that a relevant column gains; p(R) asks for less where most are relevant, and chance gives more
+ENOUGH = 2.0
+"""Nats that a relevant column gains: p(R) asks for less where most are relevant, and chance gives more."""
+
 _PRIOR = DirichletProcess(1.0)
 
 
@@ -119,7 +121,7 @@ def _log_prior(relevant: Mask) -> float:
 
 def gain_enough(gains: Vector, relevant: Mask) -> bool:
     """Whether each relevant unit gains what a relevant one must."""
-    return bool(np.all(gains[relevant] > _LEAST))
+    return bool(np.all(gains[relevant] > ENOUGH))
 
 
 def best_set(gains: Vector) -> Mask:
@@ -129,5 +131,5 @@ def best_set(gains: Vector) -> Mask:
     for m, unit in enumerate(order):
         sets[m + 1 :, unit] = True
     values = [float(gains[each].sum()) + _log_prior(each) for each in sets]
-    best: Mask = sets[int(np.argmax(values))] & (gains > _LEAST)
+    best: Mask = sets[int(np.argmax(values))] & (gains > ENOUGH)
     return best

@@ -10,7 +10,7 @@ import numpy as np
 from mapdpm.data import point_set, read_by
 from mapdpm.kinds.likelihood import read_columns
 from mapdpm.likelihoods import NormalGamma
-from mapdpm.names import AUTO, METHODS, MISSING
+from mapdpm.names import AUTO, COVARIANCE, METHODS, MISSING
 from mapdpm.partition_priors.hyperpriors import InverseGammaPrior, check_prior
 from mapdpm.rng import seeded
 from mapdpm.search.widths import family_to_fit
@@ -132,8 +132,11 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     check_callable("callback", callback)
     if prior is not None:
         check_prior("prior", prior)
+    shape = COVARIANCE[1]
     if method != METHODS[-1]:
-        likelihood = read_columns(likelihood, X, parameters.pop("kinds", None)).likelihood
+        likelihood, *_, shape = read_columns(
+            likelihood, X, parameters.pop("kinds", None), parameters.pop("covariance", COVARIANCE[0])
+        )
     points = read_by(family_to_fit(likelihood) or likelihood, X, parameters.get("missing", MISSING[0]))
     names = _STREAM_PARAMETERS if method == METHODS[-1] else _BATCH_PARAMETERS
     alternating = method in _ALTERNATING
@@ -142,7 +145,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
         # One draw now, for fits in threads would draw in any order.
         random_state = int(seeded(random_state).generator.integers(2**63))
     common = {"likelihood": likelihood, **parameters}
-    job = Job(points, grid, common, random_state, StepReporter(callback, len(grid)))
+    job = Job(points, grid, common, random_state, StepReporter(callback, len(grid)), covariance=shape)
     if method == METHODS[-1]:
         return _prequential(_with_warmup(job), check_count("folds", folds))
     job = job.of_relevant_columns()

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 from mapdpm.data import point_set
 from mapdpm.data.frames import column_names
 from mapdpm.estimators.map_dpm import MAPDPM
+from mapdpm.kinds.likelihood import Plan
 from mapdpm.likelihoods._restricted import has_columns, restricted, restricted_points
+from mapdpm.likelihoods._shape import full_of, is_full
 from mapdpm.likelihoods.mixed import Mixed
-from mapdpm.names import MISSING, RELEVANCE
+from mapdpm.names import COVARIANCE, MISSING, RELEVANCE
 from mapdpm.search.fitted_prior import fitted_prior
 from mapdpm.search.widths import family_to_fit
 from mapdpm.selection.grid import Setting, changed_likelihood, restricted_setting, split_setting
@@ -64,26 +66,35 @@ class Job(NamedTuple):
     """The prior that was fitted, where one is to be."""
     whole: Job | None = None
     """The job of all columns, where this one has those that carry clusters."""
+    covariance: str = COVARIANCE[1]
+    """As ``FitSettings`` has it."""
 
     def of_relevant_columns(self) -> Job:
-        """The same job on the columns that carry clusters, which one fit finds for all settings, where that is asked.
+        """The same job on the columns that carry clusters, and with clusters of the better shape, where that is asked.
 
-        Densities of the other columns are the same for all settings.
+        One fit finds both for all settings. Densities of the other columns are the same for all of them. A setting that
+        names a parameter of the prior means that of diagonal covariances.
         """
         wanted, family = self.common.get("relevance", RELEVANCE[0]), family_to_fit(self.common["likelihood"])
+        shape = COVARIANCE[1] if any(split_setting(each)[1] for each in self.grid) else self.covariance
+        job = self._replace(covariance=COVARIANCE[1])  # what is found here holds for all settings
+        if not has_columns(self.points) or (family is None and wanted != RELEVANCE[2]):
+            return job
+        if wanted == RELEVANCE[1] and shape != COVARIANCE[0]:
+            return job
         model = MAPDPM(random_state=self.random_state, **self.common)
-        if wanted == RELEVANCE[1] or (wanted == RELEVANCE[0] and family is None) or not has_columns(self.points):
-            return self
-        model._fit_points(self.points)  # noqa: SLF001  (of one package)
+        model._fit_points(self.points, plan=Plan(self.common["likelihood"], covariance=shape))  # noqa: SLF001
+        if family is not None and is_full(model.likelihood_):
+            family = full_of(family)
         found = model._relevance  # noqa: SLF001
         if found is None or found.is_all or not found.relevant.any():
-            return self
+            return job if family is None else job._replace(common=self.common | {"likelihood": family})
         likelihood = _by_itself(restricted(model.likelihood_ if family is None else family, found.columns))
-        return self._replace(
+        return job._replace(
             points=restricted_points(self.points, found.columns),
             grid=[restricted_setting(setting, found.columns, len(found.relevant)) for setting in self.grid],
             common=self.common | {"likelihood": likelihood, "relevance": RELEVANCE[1]},
-            whole=self,
+            whole=self._replace(covariance=shape),
         )
 
     @property
@@ -99,7 +110,10 @@ class Job(NamedTuple):
         model = job.model(setting, job.points)
         if self.whole is not None and split_setting(setting)[1]:  # then the prior is given
             model.set_params(relevance=RELEVANCE[2])
-        return model.fit(X)
+        if job.covariance != COVARIANCE[0]:
+            return model.fit(X)
+        model._fit_points(job.points, plan=Plan(job.common["likelihood"], covariance=job.covariance))  # noqa: SLF001
+        return with_feature_names(model, X)
 
     def with_prior(self, points: Any) -> Job:
         """The same job with the prior fitted to ``points``, where that is asked for: once for all settings."""

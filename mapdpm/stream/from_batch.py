@@ -69,6 +69,7 @@ def _bytes_of(model: MAPDPM) -> bytes:
     family = plain(getattr(model, "likelihood_", None))
     if family is not None and type(family) not in STREAM_FAMILIES:
         known = " and ".join(each.__name__ for each in STREAM_FAMILIES)
-        msg = f"a model of {type(family).__name__} cannot go on as a stream; {known} can: fit one of these"
+        what = f"a model of {type(family).__name__} cannot go on as a stream"
+        msg = f"{what}; {known} can: fit one of these, or with covariance='diagonal'"
         raise ValueError(msg)
     return model.to_bytes()  # NotFittedError where there is no fit

@@ -22,11 +22,11 @@ def parts_of(X, kinds=None):
 
 def test_numbers_alone_are_one_family():
     z = np.random.default_rng(0).normal(size=(N, 3))
-    assert planned(z) == (NormalGamma, ())
+    assert planned(z) == (NormalGamma, (), "diagonal")
     z[:, 1] = z[:, 1].round(1)
-    assert planned(z) == (Measured(NormalGamma, (0.0, 0.1, 0.0)), ())
+    assert planned(z) == (Measured(NormalGamma, (0.0, 0.1, 0.0)), (), "diagonal")
     z[:, 2] = 7.0
-    assert planned(z) == (Measured(NormalGamma, (0.0, 0.1, 0.0)), ())
+    assert planned(z) == (Measured(NormalGamma, (0.0, 0.1, 0.0)), (), "diagonal")
     assert planned(z, {0: "constant", 2: "constant"}).left_out == (0,)
 
 
