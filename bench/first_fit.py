@@ -37,7 +37,7 @@ from sklearn import cluster, datasets, mixture, preprocessing
 from sklearn.metrics import adjusted_mutual_info_score as ami
 from uci_sets import read_set
 
-from mapdpm import MAPDPM, NormalGamma, columns
+from mapdpm import MAPDPM, NormalGamma, NormalInverseWishart, columns
 from mapdpm.metrics import normalized_mutual_info
 from mapdpm.testing.data import crp_mixture
 
@@ -115,10 +115,10 @@ def figures(X: NDArray[np.float64], classes: NDArray[Any]) -> dict[str, Any]:
     between = time.process_time()
     auto = MAPDPM(likelihood="auto").fit(X)
     seconds = (between - started, time.process_time() - between)
-    is_normal = isinstance(auto.likelihood_, NormalGamma)
+    is_normal = isinstance(auto.likelihood_, (NormalGamma, NormalInverseWishart))
     trees = [auto.merge_tree(), auto.merge_tree("overlap", X=X)]
     if is_normal:
-        trees.insert(1, auto.merge_tree(prior=NormalGamma.empirical(X)))
+        trees.insert(1, auto.merge_tree(prior=type(auto.likelihood_).empirical(X)))
     standard = preprocessing.StandardScaler().fit_transform(X)
     peers = [
         cluster.KMeans(n, n_init=10, random_state=0).fit_predict(standard),

@@ -9,7 +9,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mapdpm import MAPDPM, NormalGamma
+from mapdpm import MAPDPM
 
 file = Path(__file__).parents[1] / "data" / "smartwatch.csv"
 watch = np.loadtxt(file, delimiter=",", skiprows=1, usecols=range(2, 8))
@@ -17,7 +17,7 @@ activity = np.loadtxt(file, delimiter=",", skiprows=1, usecols=8, dtype=str)[::1
 X = np.log(watch.reshape(800, 10, 6).std(axis=1) + 1e-6)  # ten samples are a second
 
 model = MAPDPM().fit(X)
-groups = model.merge_tree(prior=NormalGamma.empirical(X)).labels(4)
+groups = model.merge_tree(prior=type(model.likelihood_).empirical(X)).labels(4)
 
 figure, ax = plt.subplots(figsize=(4.8, 3.6), layout="constrained")
 strips = groups[np.argsort(activity, kind="stable")].reshape(4, 200)

@@ -13,7 +13,8 @@ from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.protocol import Labels, Vector, Weights
 from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
 from mapdpm.search.moves.merge_split import Merge, Split
-from mapdpm.search.observed import present_points, taking_part
+from mapdpm.search.observed import present_points, taking_part, with_absent
+from mapdpm.search.over_split import from_cells, is_free
 from mapdpm.search.settings import Deadline
 from mapdpm.search.widths import Widths, WidthsOfParts, family_to_fit, widths_of
 from mapdpm.validation import LARGEST_WEIGHT
@@ -29,6 +30,8 @@ _LARGER = 4
 _ROUNDS = 5  # at most, from the best start on
 _SAME = 0.1  # of a logarithm: a prior that has changed less is the last
 _MORE_FITS = 3  # of all points, at most
+_LEAST_GAIN = 1.0  # nats, of another start
+_GAIN_OF_MORE = 5.0  # nats, of a start from cells on a sample, for which all points have one, too
 _GAIN = 1e-3  # nats a point: so much better a prior of the clusters of all points has to be
 _SWEEPS = 100  # in a row, where the fit itself makes none
 _SHARE_OF_TIME = 0.5  # of a time limit, for the path
@@ -56,17 +59,46 @@ def fit_with_prior(
     prior, weights = relative(settings.prior, weights)
     of_all, place = settings._replace(prior=prior), found.place
     fitted = fit(_under(of_all, found.prior, deadline), points, weights)
+    under = _under(of_all, found.prior, deadline)
     for _ in range(0 if found.is_of_all and settings.structure is None else _MORE_FITS):
         place, gain = found.widths.largest(fitted.mixture, fitted.backend, place)
         if gain <= _GAIN * fitted.mixture.counts.sum():
             break
-        again = fit(_under(of_all, found.widths.prior(place), deadline), points, weights)
+        other = _under(of_all, found.widths.prior(place), deadline)
+        again = fit(other, points, weights)
         if again.history[-1] <= fitted.history[-1]:
             break
-        fitted = again
+        fitted, under = again, other
+    fitted = _better(fitted, found, under, points, weights, deadline)
     if prior is settings.prior:
         return fitted
     return fitted._replace(mixture=fitted.mixture._replace(prior=settings.prior))  # new points have the weight 1
+
+
+def _better(
+    fitted: Fitted, found: FittedPrior, under: FitSettings, points: Any, weights: Weights, deadline: Deadline
+) -> Fitted:
+    """``fitted``, or a fit from what the path has found, if its log joint is higher. No callback is called, then.
+
+    That are the clusters of the sample, where it has all points, and else cells, where they were better there.
+    """
+    present = present_points(weights)
+    taken, positive = taking_part(points, weights, present)
+    n_points = point_set(taken).n_points
+    start = None
+    if found.is_of_all and positive is None and len(found.labels) == n_points and under.structure is None:
+        is_known = found.log_joint <= fitted.history[-1] + _LEAST_GAIN or not is_free(under)
+        start = None if is_known else under._replace(init=found.labels)
+    elif found.gain_of_cells > _GAIN_OF_MORE:
+        start = from_cells(under, taken, len(fitted.mixture.counts))
+    if start is None or deadline.expired():
+        return fitted
+    search = start.search._replace(n_restarts=1, verbose=0, callback=None, time_limit=deadline.left())
+    other = fit(start._replace(search=search), taken, positive)
+    assert other.labels is not None  # noqa: S101  (the points are here)
+    if other.history[-1] <= fitted.history[-1]:
+        return fitted
+    return other._replace(labels=with_absent(other.labels, weights, present), warm=None)
 
 
 def relative(prior: Any, weights: Weights) -> tuple[Any, Weights]:
@@ -116,6 +148,8 @@ class FittedPrior(NamedTuple):
     n_clusters: int
     is_of_all: bool
     """Whether the sample is all points."""
+    gain_of_cells: float
+    """By how many nats a start from cells was better than others."""
 
     def is_enough(self, n: int) -> bool:
         """Whether a sample of ``n`` points has enough of each cluster."""
@@ -192,7 +226,14 @@ def prior_of_sample(
     starts = [widths.at(width) for width in _STARTS] if known is None else [known.place]
     best = _followed(_Path(widths, sample.points, kept, settings, deadline), starts)
     return FittedPrior(
-        widths.prior(best.place), widths, best.place, best.log_joint, best.labels, best.n_clusters, sample.is_all
+        widths.prior(best.place),
+        widths,
+        best.place,
+        best.log_joint,
+        best.labels,
+        best.n_clusters,
+        sample.is_all,
+        best.gain_of_cells,
     )
 
 
@@ -204,6 +245,7 @@ class _Step(NamedTuple):
     n_clusters: int
     labels: Labels
     warm: WarmStart | None
+    gain_of_cells: float = 0.0
 
 
 class _Path(NamedTuple):
@@ -218,7 +260,17 @@ class _Path(NamedTuple):
     def step(self, place: Vector, warm: WarmStart | None = None) -> _Step:
         """A fit under the prior of ``place``, and then a better place."""
         settings = _under(self.settings, self.widths.prior(place), self.deadline)
-        fitted = fit(settings, self.sample, self.weights, warm)
+        return self._better_place(fit(settings, self.sample, self.weights, warm), place)
+
+    def step_from_cells(self, best: _Step) -> _Step:
+        """The same at the place of ``best``, from cells finer than its clusters; itself where there are none."""
+        settings = _under(self.settings, self.widths.prior(best.place), self.deadline)
+        start = from_cells(settings, self.sample, best.n_clusters)
+        if start is None:
+            return best
+        return self._better_place(fit(start, self.sample, self.weights), best.place)
+
+    def _better_place(self, fitted: Fitted, place: Vector) -> _Step:
         place, gain = self.widths.largest(fitted.mixture, fitted.backend, place)
         assert fitted.labels is not None  # noqa: S101  (the points are here)
         return _Step(fitted.history[-1] + gain, place, len(fitted.mixture.counts), fitted.labels, fitted.warm)
@@ -230,10 +282,23 @@ def _followed(path: _Path, starts: list[Vector]) -> _Step:
     for place in starts[1:]:
         if not path.deadline.expired():
             best = max(best, path.step(place), key=_joint)
+    best = _in_turn(path, best)
+    if path.deadline.expired():
+        return best
+    other = path.step_from_cells(best)
+    gain = other.log_joint - best.log_joint
+    return _in_turn(path, other)._replace(gain_of_cells=gain) if gain > _LEAST_GAIN else best
+
+
+def _in_turn(path: _Path, best: _Step) -> _Step:
+    """Fits and places in turn, while the joint rises."""
     for _ in range(_ROUNDS):
         if path.deadline.expired():
             break
-        before, best = best, max(best, path.step(best.place, best.warm), key=_joint)
+        before, best = (
+            best,
+            max(best, path.step(best.place, best.warm), key=_joint),
+        )
         if np.abs(best.place - before.place).max() <= _SAME:
             break
     return best

@@ -81,7 +81,7 @@ def test_an_anchor_changes_nothing():
 
 
 IN_C = list(itertools.product(["c"], ["error", "skip"], [False, True]))
-IN_NUMBA = [("numba", "error", True), ("numba", "skip", False)]  # which compiles a minute for each type of product
+IN_NUMBA = [("numba", "skip", True)]  # which compiles a minute for each type of product
 
 
 @pytest.mark.parametrize(("backend", "missing", "weighted"), complete_but(IN_C, [*IN_C, *IN_NUMBA], several=True))

