@@ -35,8 +35,8 @@ class Width(NamedTuple):
     """A parameter that says how wide clusters are: its range where the prior is fitted.
 
     The range is that of multiples of the empirical value, or of the value itself; of one that is ``above_dimension``
-    that of its excess over the number of features less one. At a start, one that ``follows`` is
-    the width of clusters, or the empirical value times that.
+    that of its excess over the number of features less one, and the end is for each feature. At a start, one that
+    ``follows`` is the width of clusters, or the empirical value times that.
     """
 
     low: float = 1e-6

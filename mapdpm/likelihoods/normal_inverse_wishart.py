@@ -21,7 +21,7 @@ from mapdpm.protocol import LARGEST, Labels, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import digamma_of, log_rising, multigamma_excess
 
 _ROUNDING = 1e-6  # of a diagonal in float32, and some
-_FREEDOM = Width(0.5, 200.0, absolute=True, follows=False, above_dimension=True)
+_FREEDOM = Width(0.5, 100.0, absolute=True, follows=False, above_dimension=True)
 
 
 def _check_freedom(prior: Any) -> None:

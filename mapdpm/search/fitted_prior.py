@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from mapdpm.data import point_set
 from mapdpm.data.copies import without_copies
 from mapdpm.hashing import mixed_bits
+from mapdpm.likelihoods._shape import MOST_COLUMNS, diagonal_of, is_full
 from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.protocol import Labels, Vector, Weights
 from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
@@ -33,6 +35,7 @@ _MORE_FITS = 3  # of all points, at most
 _LEAST_GAIN = 1.0  # nats, of another start
 _GAIN_OF_MORE = 5.0  # nats, of a start from cells on a sample, for which all points have one, too
 _GAIN = 1e-3  # nats a point: so much better a prior of the clusters of all points has to be
+_FEW_CLUSTERS, _A_DIMENSION = 50, 4  # of full covariances: at most, and of points a feature of each
 _SWEEPS = 100  # in a row, where the fit itself makes none
 _SHARE_OF_TIME = 0.5  # of a time limit, for the path
 _SALT = 26
@@ -128,6 +131,8 @@ class Sample(NamedTuple):
     weights: Weights
     is_all: bool
     """Whether they are all points, but for copies."""
+    labels: Labels | None = None
+    """Clusters of them with diagonal covariances, where full ones are searched; None where they are not known."""
 
     @property
     def n_points(self) -> int:
@@ -224,17 +229,20 @@ def prior_of_sample(
     share = 1.0 if sample.is_all else sample.n_points / point_set(taken).n_points
     settings = settings._replace(init=init, search=search, structure=None, prior=prior.of_sample(share))
     starts = [widths.at(width) for width in _STARTS] if known is None else [known.place]
-    best = _followed(_Path(widths, sample.points, kept, settings, deadline), starts)
-    return FittedPrior(
-        widths.prior(best.place),
-        widths,
-        best.place,
-        best.log_joint,
-        best.labels,
-        best.n_clusters,
-        sample.is_all,
-        best.gain_of_cells,
-    )
+    labels = sample.labels
+    if is_full(whole) and known is None:
+        if labels is None and diagonal_of(family) is not family:
+            other = prior_of_sample(diagonal_of(family), points, weights, settings, sample, deadline)
+            labels = other.labels
+        # each merger costs O(D^3), and a narrow start would have a cluster for each point
+        D, K = point_set(taken).n_features, 0 if labels is None else int(labels.max()) + 1
+        most = max(_FEW_CLUSTERS, _A_DIMENSION * sample.n_points // D, K)
+        settings = settings._replace(max_clusters=min(most, settings.max_clusters or most))
+        starts = [] if D > MOST_COLUMNS and labels is not None and labels.any() else starts
+    best = _followed(_Path(widths, sample.points, kept, settings, deadline), starts, labels)
+    clusters = best.labels, best.n_clusters
+    prior = widths.prior(best.place)
+    return FittedPrior(prior, widths, best.place, best.log_joint, *clusters, sample.is_all, best.gain_of_cells)
 
 
 class _Step(NamedTuple):
@@ -262,6 +270,15 @@ class _Path(NamedTuple):
         settings = _under(self.settings, self.widths.prior(place), self.deadline)
         return self._better_place(fit(settings, self.sample, self.weights, warm), place)
 
+    def step_from(self, labels: Labels) -> _Step:
+        """A fit from these clusters, under the prior that is best for them."""
+        place = self.widths.at(None)
+        still = _under(self.settings, self.widths.prior(place), self.deadline)._replace(init=labels)
+        still = still._replace(search=still.search._replace(moves=(), max_sweeps=0))
+        place = self._better_place(fit(still, self.sample, self.weights), place).place
+        settings = _under(self.settings, self.widths.prior(place), self.deadline)._replace(init=labels)
+        return self._better_place(fit(settings, self.sample, self.weights), place)
+
     def step_from_cells(self, best: _Step) -> _Step:
         """The same at the place of ``best``, from cells finer than its clusters; itself where there are none."""
         settings = _under(self.settings, self.widths.prior(best.place), self.deadline)
@@ -276,12 +293,15 @@ class _Path(NamedTuple):
         return _Step(fitted.history[-1] + gain, place, len(fitted.mixture.counts), fitted.labels, fitted.warm)
 
 
-def _followed(path: _Path, starts: list[Vector]) -> _Step:
-    """The step of largest joint, from the best of ``starts`` on."""
-    best = path.step(starts[0])
-    for place in starts[1:]:
+def _followed(path: _Path, starts: list[Vector], labels: Labels | None = None) -> _Step:
+    """The step of largest joint, from the best of ``starts`` and of clusters on."""
+    begun = [functools.partial(path.step, place) for place in starts]
+    if labels is not None and labels.any():
+        begun.append(functools.partial(path.step_from, labels))
+    best = begun[0]()
+    for step in begun[1:]:
         if not path.deadline.expired():
-            best = max(best, path.step(place), key=_joint)
+            best = max(best, step(), key=_joint)
     best = _in_turn(path, best)
     if path.deadline.expired():
         return best

@@ -154,6 +154,7 @@ class _Search:
         if self.is_open:
             sample = self.sample._replace(points=restricted_points(self.sample.points, columns))
             family = family_to_fit(settings.likelihood)
+            sample = sample._replace(labels=self.at(relevant).labels if is_full else None)
             prior = prior_of_sample(family, points, self.weights, settings, sample, self.deadline)
             log_joint = self.units.log_joint(prior.log_joint, relevant)
             return _Found(relevant, log_joint, prior.labels, prior, is_full=is_full)

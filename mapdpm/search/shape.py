@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from mapdpm.data import point_set
-from mapdpm.likelihoods._shape import full_of, normal_columns
+from mapdpm.likelihoods._shape import MOST_COLUMNS, full_of, normal_columns
 from mapdpm.names import COVARIANCE, MISSING
 from mapdpm.protocol import Weights
 from mapdpm.search.fit import FitSettings, Fitted
 from mapdpm.search.fitted_prior import fit_with_prior, fitted_prior
 from mapdpm.search.units import ENOUGH
 from mapdpm.search.widths import family_to_fit
-
-MOST_COLUMNS = 32
-"""Of a full covariance that is tried unasked: a fit costs as the cube of them."""
-
 
 _GAIN = 0.01  # nats a point, for which a matrix a cluster is worth its cost
 

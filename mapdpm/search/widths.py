@@ -62,8 +62,10 @@ class Widths:
         rule, unit = self._rule[name], self._unit(name)
         entries = np.atleast_1d(getattr(self._empirical, name))
         entries = entries[entries > 0.0]  # a matrix has zeros beside its diagonal
-        least = len(self._empirical.m0) - 1.0 if rule.above_dimension else 0.0
-        low, high = (rule.low + least) / unit, (rule.high + least) / unit
+        low, high = rule.low / unit, rule.high / unit
+        if rule.above_dimension:
+            D = len(self._empirical.m0)
+            low, high = (rule.low + D - 1.0) / unit, (rule.high * D + D - 1.0) / unit
         return max(low, SMALLEST / entries.min()), min(high, LARGEST / entries.max())
 
     def _unit(self, name: str) -> float:

@@ -63,8 +63,8 @@ def test_cv_is_the_naive_version(seed):
 def test_grid_search_chooses_the_same(seed):
     X = blobs(seed)
     folds = KFold(4, shuffle=True, random_state=seed)
-    theirs = GridSearchCV(MAPDPM(relevance="all"), {"alpha": ALPHAS}, cv=folds).fit(X)
-    found = select_alpha(X, ALPHAS, folds=folds, warm_start=False, relevance="all")
+    theirs = GridSearchCV(MAPDPM(relevance="all", covariance="diagonal"), {"alpha": ALPHAS}, cv=folds).fit(X)
+    found = select_alpha(X, ALPHAS, folds=folds, warm_start=False, relevance="all", covariance="diagonal")
     np.testing.assert_array_equal(found.mean_scores, theirs.cv_results_["mean_test_score"])
     assert found.alpha == theirs.best_params_["alpha"]
     np.testing.assert_array_equal(found.model.labels_, theirs.best_estimator_.labels_)
