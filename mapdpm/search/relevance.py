@@ -69,6 +69,7 @@ class _Search:
             self.sample = Sample(*taking_part(points, weights, present_points(weights)), is_all=True)
         self.units = self._units_of(self.sample.points, self.sample.weights, relative_in_sample)
         self._known: dict[tuple[bytes, bool], _Found] = {}
+        self._diagonal: Labels | None = None
 
     def _units_of(self, points: Any, weights: Weights, scaled: Callable[[Any, Weights], tuple[Any, Weights]]) -> Units:
         if self.is_open:
@@ -123,6 +124,7 @@ class _Search:
 
     def shaped(self, found: _Found) -> _Found:
         """``found``, or what is better: full covariances of the columns that carry clusters, or of all normal ones."""
+        self._diagonal = found.labels
         normal = normal_columns(self.settings.likelihood, point_set(self.points).n_features)
         more = found.relevant | np.array([bool(normal[own].all()) for own in self.columns])
         for relevant in (found.relevant, more):
@@ -154,7 +156,7 @@ class _Search:
         if self.is_open:
             sample = self.sample._replace(points=restricted_points(self.sample.points, columns))
             family = family_to_fit(settings.likelihood)
-            sample = sample._replace(labels=self.at(relevant).labels if is_full else None)
+            sample = sample._replace(labels=self._diagonal if is_full else None)
             prior = prior_of_sample(family, points, self.weights, settings, sample, self.deadline)
             log_joint = self.units.log_joint(prior.log_joint, relevant)
             return _Found(relevant, log_joint, prior.labels, prior, is_full=is_full)
