@@ -82,6 +82,20 @@ PYTHON = (
         "return 0.0 * (lgamma(m + 1.0) + n)",
         "search/test_relevance.py",
     ),
+    Fault(
+        "search: full covariances that are worse",
+        "return full > diagonal + ENOUGH",
+        "return full < diagonal + ENOUGH",
+        "search/test_shape.py",
+    ),
+    Fault("search: cells of one point", "half = len(order) // 2", "half = 1", "search/test_over_split.py"),
+    Fault(
+        "likelihoods: cells that squares forget",
+        "pivot = even + odd + added[i]",
+        "pivot = even + odd",
+        "search/test_shape.py",
+    ),
+    Fault("likelihoods: evidence without a power", "0.5 * nu0 * D * math.log(f)", "0.0", "search/test_shape.py"),
     Fault("search: equal rows are copies", "_TIMES * by_chance + _MORE", "_MORE", "search/test_copies.py"),
     Fault("selection", "Fold(np.setdiff1d(everything, part), part)", "Fold(part, part)", "selection"),
     Fault(

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mapdpm.models.hdp import HDPMixture
     from mapdpm.models.hdp_hmm import HDPHMM
     from mapdpm.selection import select_alpha
+    from mapdpm.selection.comparison import compare
     from mapdpm.stream.alarm import Alarm
     from mapdpm.stream.hdp import OnlineHDP
     from mapdpm.stream.hdp_hmm import OnlineHDPHMM
@@ -67,6 +68,7 @@ __all__ = [
     "OnlineMAPDPM",
     "Spiked",
     "columns",
+    "compare",
     "get_include",
     "load",
     "merge_tree",
@@ -92,6 +94,7 @@ _HOMES = {
     "OnlineMAPDPM": "stream.online",
     "Spiked": "likelihoods.spiked",
     "columns": "kinds.columns",
+    "compare": "selection.comparison",
     "load": "files.load_save",
     "merge_tree": "merging.make",
     "save": "files.load_save",

@@ -110,8 +110,8 @@ class MAPDPM(_Parameters, DrawnMixture, WeightedEstimator):
         Cluster of each point, 0..K-1 in order of first appearance; -1 for a point of weight 0, which is ignored.
     n_clusters_ : int
         K.
-    cluster_sizes_ : ndarray of shape (K,)
-        Number of points in each cluster.
+    cluster_sizes_, weights_ : ndarray of shape (K,)
+        Number of points in each cluster, and its share of the weight of all.
     means_, variances_ : ndarray of shape (K, n_features)
         Sample mean and variance (ddof 0, weighted) of each cluster, where the family has them; without values the
         prior mean and 0, as in a stream.

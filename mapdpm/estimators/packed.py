@@ -173,6 +173,8 @@ class PackedMixture(FittedEstimator):
         self.backend_ = backend
         self.n_clusters_ = len(mixture.counts)
         self.cluster_sizes_ = mixture.counts.copy()
+        weights = mixture.state.rows[:-1, 0]
+        self.weights_ = weights / weights.sum()
         mixed: Any = likelihood if hasattr(likelihood, "blocks") else None
         self.relevant_ = np.ones(len(mixture.anchor) if mixed is None else mixed.n_columns, dtype=bool)
         if relevance is not None:
