@@ -114,7 +114,7 @@ class MAPDPM(_Parameters, DrawnMixture, WeightedEstimator):
         Number of points in each cluster, and its share of the weight of all.
     means_, variances_ : ndarray of shape (K, n_features)
         Sample mean and variance (ddof 0, weighted) of each cluster, where the family has them; without values the
-        prior mean and 0, as in a stream.
+        prior mean and 0, as in a stream. ``covariances_`` are the matrices, (K, n_features, n_features).
     relevant_ : ndarray of shape (n_features,)
         Whether each column carries clusters. Scores are densities of all columns, whichever do.
     relevance_ : ndarray of shape (n_features,)

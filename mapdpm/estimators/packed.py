@@ -14,6 +14,7 @@ from mapdpm.data.columns import kinds_differ
 from mapdpm.data.frames import Names, column_names
 from mapdpm.data.table import Table
 from mapdpm.estimators.base import Estimator
+from mapdpm.estimators.covariances import covariances_of
 from mapdpm.files import container
 from mapdpm.files.batch_models import RESULTS, Restored
 from mapdpm.files.families import has_format
@@ -213,6 +214,14 @@ class PackedMixture(FittedEstimator):
     @property
     def _backend(self) -> Backend:
         return resolve(self.backend_, self._mixture.likelihood)
+
+    @property
+    def covariances_(self) -> NDArray[np.float64]:
+        """Sample covariance of each cluster (ddof 0, weighted), shape (K, n_features, n_features).
+
+        0 between columns that are independent in a cluster. Families without ``variances_`` have none. O(K D^3).
+        """
+        return covariances_of(self._mixture, self.likelihood_, self._relevance, self.variances_)
 
     def _names_out(self, prefix: str) -> list[str]:
         return [*(f"{prefix}{k}" for k in range(self.n_clusters_)), f"{prefix}_new"]
