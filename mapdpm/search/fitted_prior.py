@@ -315,10 +315,7 @@ def _in_turn(path: _Path, best: _Step) -> _Step:
     for _ in range(_ROUNDS):
         if path.deadline.expired():
             break
-        before, best = (
-            best,
-            max(best, path.step(best.place, best.warm), key=_joint),
-        )
+        before, best = best, max(best, path.step(best.place, best.warm), key=_joint)
         if np.abs(best.place - before.place).max() <= _SAME:
             break
     return best

@@ -117,7 +117,10 @@ IN_C = [("c", "error"), ("c", "skip")]
 @pytest.mark.parametrize(("backend", "missing"), complete_but(IN_C, [*IN_C, ("numba", "skip")], several=True))
 def test_backends_agree(backend, missing):
     x = table(np.random.default_rng(7), 30, 0.3 if missing == "skip" else 0.0)
-    parts = PARTS if backend == "c" else {0: PARTS[0], 4: PARTS[4]}  # numba compiles each type of product
+    parts = PARTS
+    if backend == "numba":  # which compiles each type of product
+        x, parts = x[:, [0, 4]], {0: PARTS[0], 1: PARTS[4]}
+        x = x[~np.isnan(x).all(axis=1)]
     mixed = Mixed(parts).bound_to(x)
     data = mixed.read_table(x, missing == "skip")
     agree(Case(data, mixed.for_data(data), missing=missing), "python", backend)
