@@ -18,6 +18,7 @@ from mapdpm.translation.names import symbol_of
 
 _MOST_GATHERED = 64  # MAPDPM_MOST_GATHERED of mapdpm_verbs.h
 
+_BY_VERB = "MAPDPM_BY_VERB"
 _FORMS: dict[type[Any], str] = {
     NormalGamma: "MAPDPM_STUDENT",
     BetaBernoulli: "MAPDPM_BERNOULLI",
@@ -28,7 +29,7 @@ _FORMS: dict[type[Any], str] = {
 
 def form_of(likelihood: Any) -> str:
     """The form of a family, whether or not it skips missing values."""
-    return _FORMS.get(type(plain(likelihood)), "MAPDPM_BY_VERB")
+    return _FORMS.get(type(plain(likelihood)), _BY_VERB)
 
 
 def why_no_verbs(likelihood: Any) -> str:
@@ -92,6 +93,7 @@ class Called:
     def __init__(self, lib: Any, ffi: Any, likelihood: Any) -> None:
         self._lib, self._ffi = lib, ffi
         self._kept: list[Any] = []
+        self._has_form = False
         self.view = ffi.new("mapdpm_family_view *")
         self.verbs = self._fill(self.view, likelihood)
 
@@ -99,7 +101,9 @@ class Called:
         """Fill a view; returns the verbs."""
         view.size, view.n_statistics = likelihood.size(), likelihood.n_statistics()
         view.n_parameters = _n_parameters(likelihood)
-        view.form = getattr(self._lib, form_of(likelihood))
+        form = form_of(likelihood)
+        view.form = getattr(self._lib, form)
+        self._has_form |= form != _BY_VERB
         if isinstance(likelihood, (Skipping, Product)):
             factors = list(_factors_of(likelihood))
             view.n_factors, view.n_columns = len(factors), sum(each.width for each in factors)
@@ -127,4 +131,4 @@ class Called:
     @property
     def sizes(self) -> tuple[int, ...]:
         """What sizes of workspaces depend on."""
-        return self.view.size, self.view.n_statistics, self.view.n_parameters
+        return self.view.size, self.view.n_statistics, self.view.n_parameters, int(self._has_form)

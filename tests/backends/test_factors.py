@@ -1,12 +1,24 @@
 """Bounds of scores by families' verbs leave nothing out: C decides as Python does, on products of hard columns."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from mapdpm import BetaBernoulli, Categorical, GammaPoisson, Mixed, NormalGamma, NormalKnownVariance, Spiked
-from mapdpm.backends import resolve
+from mapdpm import (
+    BetaBernoulli,
+    Categorical,
+    GammaPoisson,
+    Mixed,
+    NormalGamma,
+    NormalInverseWishart,
+    NormalKnownVariance,
+    Spiked,
+)
+from mapdpm.backends import c_calls, resolve
 from mapdpm.backends.c_families import form_of
+from mapdpm.likelihoods._restricted import as_table, joined
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model
 from mapdpm.search.observed import observed
@@ -85,3 +97,27 @@ def test_slots_densities_and_shares_are_pythons(seed):
         found.append((slots, densities))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-9, atol=1e-9)
+
+
+FAMILIES = {
+    "student": lambda d: NormalGamma(np.zeros(d), 0.1, 1.0, np.ones(d)),
+    "known": lambda d: NormalKnownVariance(np.zeros(d), np.ones(d), np.ones(d)),
+    "full": lambda d: NormalInverseWishart(np.zeros(d), 0.1, d + 1.0, np.eye(d)),
+    "flags": lambda d: BetaBernoulli(np.ones(d), np.ones(d)),
+}
+
+
+def test_a_workspace_that_is_known_is_as_large_as_c_asks():
+    """Sizes are asked once for all products of a shape; with forms of scores, they are larger (and were overrun)."""
+    asked = {}
+    for names in itertools.product(FAMILIES, repeat=2):
+        for widths in ((1, 4), (2, 3), (1, 1)):
+            ends = np.cumsum(widths)
+            columns = np.split(np.arange(ends[-1]), ends[:-1])
+            product = joined([FAMILIES[name](d) for name, d in zip(names, widths, strict=True)], columns)
+            data = as_table(np.zeros((3, ends[-1])))
+            problem = c_calls._problem(Model(product.in_kernels("error"), partition_prior(1.0), data, None))
+            lib, _ = c_calls.library(np.dtype(float))
+            asked.setdefault(problem.shape, set()).add(lib.mapdpm_workspace_bytes(problem.struct, 8))
+    assert all(len(sizes) == 1 for sizes in asked.values())
+    assert len(asked) > 10
