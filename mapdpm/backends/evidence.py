@@ -74,7 +74,8 @@ def largest_evidence(
     live = state.counts > 0
     counts, statistics = state.counts[live], state.rows[live, : made_by.n_statistics()]
 
-    of_prior: Callable[[Any], float] = functools.partial(_of_prior, backend, made_by, counts, statistics)
+    known = {"made_by": made_by, "counts": counts, "statistics": statistics}
+    of_prior: Callable[[Any], float] = functools.partial(log_evidence, backend, **known)
     if isinstance(made_by, NormalInverseWishart):  # its statistics have the prior in them
         of_prior = full_evidence(statistics, made_by, widths.likelihood)
 
@@ -83,10 +84,6 @@ def largest_evidence(
 
     found = largest(evidence, np.clip(logs, widths.box.low, widths.box.high), widths.box)
     return found, evidence(found) - evidence(logs)
-
-
-def _of_prior(backend: Any, made_by: Any, counts: Labels, statistics: Matrix, likelihood: Any) -> float:
-    return log_evidence(backend, likelihood, made_by, counts, statistics)
 
 
 def largest(at: Callable[[Vector], float], logs: Vector, box: Box) -> Vector:

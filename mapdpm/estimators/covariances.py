@@ -32,8 +32,8 @@ def covariances_of(
             continue
         own, sums = places[columns[part.columns]], rows[:, part.row]
         width = len(own)
-        factors = tri.unpacked(sums[:, 1 + width : 1 + width + tri.length(width)])
-        block = (factors @ factors.swapaxes(1, 2) - part.family.psi0) / sums[:, :1, None]
+        squares = tri.products(sums[:, 1 + width : 1 + width + tri.length(width)])
+        block = (squares - part.family.psi0) / sums[:, :1, None]
         block[:, np.arange(width), np.arange(width)] = variances[:, own]  # without the cells of rounded values
         found[np.ix_(np.arange(K), own, own)] = block
     return found

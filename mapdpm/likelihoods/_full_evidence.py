@@ -22,8 +22,7 @@ def full_evidence(
     |psi0| times the product of all f + l. So the function costs O(K D), after O(K D^3) once.
     """
     D, n = len(base.m0), statistics[:, 0]
-    factors = tri.unpacked(statistics[:, 1 + D :])
-    squares = factors @ factors.swapaxes(1, 2) - made_by.psi0
+    squares = tri.products(statistics[:, 1 + D :]) - made_by.psi0
     root = np.linalg.inv(np.linalg.cholesky(base.psi0))
     values, turned = np.linalg.eigh(root @ squares @ root.T)
     values = np.maximum(values, 0.0)

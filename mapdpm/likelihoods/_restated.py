@@ -24,8 +24,7 @@ def restated(statistics: Matrix, made_by: Any, likelihood: Any) -> Matrix:
         return statistics
     D = len(likelihood.m0)
     rows, columns = np.tril_indices(D)
-    factors = tri.unpacked(statistics[:, 1 + D :])
-    squares = factors @ factors.swapaxes(1, 2) - made_by.psi0 + likelihood.psi0
+    squares = tri.products(statistics[:, 1 + D :]) - made_by.psi0 + likelihood.psi0
     changed = statistics.copy()
     changed[:, 1 + D :] = np.linalg.cholesky(squares)[:, rows, columns]
     return changed

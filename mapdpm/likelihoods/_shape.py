@@ -15,25 +15,17 @@ from mapdpm.likelihoods.normal_gamma import NormalGamma
 from mapdpm.likelihoods.normal_inverse_wishart import NormalInverseWishart
 
 MOST_COLUMNS = 32
-"""Of full covariances that are tried unasked: a fit costs as the cube of them."""
+"""The most columns of full covariances that are tried unasked; a fit costs the cube of them."""
 
 
 def full_of(likelihood: Any) -> Any:
     """``likelihood``, whose prior is to be fitted, with full covariances of its normal columns."""
-    if isinstance(likelihood, Mixed):
-        return likelihood.of_blocks(tuple(_full_block(block) for block in likelihood.blocks))
-    if isinstance(likelihood, Measured):
-        return likelihood._replace(family=full_of(likelihood.family))
-    return NormalInverseWishart if likelihood is NormalGamma else likelihood
+    return _swapped(likelihood, NormalGamma, NormalInverseWishart)
 
 
 def diagonal_of(likelihood: Any) -> Any:
     """``likelihood``, whose prior is to be fitted, with independent columns in place of full covariances."""
-    if isinstance(likelihood, Mixed):
-        return likelihood.of_blocks(tuple(_diagonal_block(block) for block in likelihood.blocks))
-    if isinstance(likelihood, Measured):
-        return likelihood._replace(family=diagonal_of(likelihood.family))
-    return NormalGamma if likelihood is NormalInverseWishart else likelihood
+    return _swapped(likelihood, NormalInverseWishart, NormalGamma)
 
 
 def is_full(likelihood: Any) -> bool:
@@ -45,18 +37,25 @@ def is_full(likelihood: Any) -> bool:
 
 
 def normal_columns(likelihood: Any, n_columns: int) -> NDArray[np.bool_]:
-    """Of each column that ``likelihood`` reads, whether ``full_of`` changes it."""
+    """Whether ``full_of`` changes each column that ``likelihood`` reads."""
+    full = full_of(likelihood)
     if not isinstance(likelihood, Mixed):
-        return np.full(n_columns, full_of(likelihood) is not likelihood)
-    return np.concatenate([np.full(block.width, _full_block(block) is not block) for block in likelihood.blocks])
+        return np.full(n_columns, full is not likelihood)
+    pairs = zip(likelihood.blocks, full.blocks, strict=True)
+    return np.concatenate([np.full(block.width, other is not block) for block, other in pairs])
 
 
-def _diagonal_block(block: Block) -> Block:
-    family = diagonal_of(block.family)
-    return block if family is block.family else block._replace(family=family)
+def _swapped(likelihood: Any, old: Any, new: Any) -> Any:
+    """``likelihood`` with the class ``new`` where it has ``old``; itself where it has none."""
+    if isinstance(likelihood, Mixed):
+        return likelihood.of_blocks(tuple(_swapped_block(block, old, new) for block in likelihood.blocks))
+    if isinstance(likelihood, Measured) and likelihood.family is old:
+        return likelihood._replace(family=new)
+    return new if likelihood is old else likelihood
 
 
-def _full_block(block: Block) -> Block:
-    family = full_of(block.family)
-    is_normal = family is not block.family and block.kind is NormalGamma and block.reading == AS_IT_IS
-    return block._replace(family=family) if is_normal and block.width > 1 else block
+def _swapped_block(block: Block, old: Any, new: Any) -> Block:
+    """The block with the other class: not one column alone, and none with a spike or of angles."""
+    family = _swapped(block.family, old, new)
+    is_kept = family is block.family or block.width == 1 or block.reading != AS_IT_IS
+    return block if is_kept else block._replace(family=family)

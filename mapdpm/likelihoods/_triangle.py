@@ -275,6 +275,13 @@ def squared_rows(rows: Matrix, at: int, D: int) -> Matrix:
     return np.add.reduceat(rows[:, at : at + length(D)] ** 2, firsts, axis=1)
 
 
+def products(packed: Matrix) -> Matrix:
+    """L L' of packed triangles (..., D (D + 1) / 2), as matrices (..., D, D)."""
+    factors = unpacked(packed)
+    found: Matrix = factors @ factors.swapaxes(-1, -2)
+    return found
+
+
 def unpacked(packed: Matrix) -> Matrix:
     """Packed triangles (..., D (D + 1) / 2) as matrices (..., D, D)."""
     D = int(np.sqrt(2 * packed.shape[-1] + 0.25))

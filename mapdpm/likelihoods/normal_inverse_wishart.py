@@ -69,7 +69,7 @@ class NormalInverseWishart(NamedTuple):
     Immutable and comparable. A row is ``n, mean, L | constants, pivots of psi0, m_n, R, scratch``: L the Cholesky
     factor of psi0 + scatter, R that of psi_n. ``add``, ``remove``, ``prepare`` and ``log_predictive`` cost O(D^2),
     ``merge`` and ``init`` O(D^3). At D = 1: ``NormalGamma(m0, c0, nu0 / 2, psi0 / 2)``. docs/maths.md, (33) to (38).
-    With steps all but scores cost O(D^3), and a fit takes some 5 times as long. R is then the factor of psi_n and the
+    With steps all but scores cost O(D^3), and a fit takes several times as long. R is then the factor of psi_n and the
     cell of one point more.
 
     Examples

@@ -50,7 +50,8 @@ def fit_with_prior(
 ) -> Fitted:
     """``fit``, with the prior fitted first where ``settings.likelihood`` asks for that.
 
-    Then the result is that of ``fit`` with the prior that was found, and with ``relative`` weights. If that comes from
+    Then the result is that of ``fit`` with the prior that was found, and with ``relative`` weights; or of a fit that
+    starts from what the path to that prior has found, if its log joint is higher. If the prior comes from
     a sample, or from points without their groups or their order, and another prior is far better for the clusters of
     all points, they are fitted again, while the log joint rises. ``found`` is a prior of these points that is known.
     """
@@ -61,8 +62,8 @@ def fit_with_prior(
     found = fitted_prior(family, points, weights, settings, found)
     prior, weights = relative(settings.prior, weights)
     of_all, place = settings._replace(prior=prior), found.place
-    fitted = fit(_under(of_all, found.prior, deadline), points, weights)
     under = _under(of_all, found.prior, deadline)
+    fitted = fit(under, points, weights)
     for _ in range(0 if found.is_of_all and settings.structure is None else _MORE_FITS):
         place, gain = found.widths.largest(fitted.mixture, fitted.backend, place)
         if gain <= _GAIN * fitted.mixture.counts.sum():
@@ -81,9 +82,10 @@ def fit_with_prior(
 def _better(
     fitted: Fitted, found: FittedPrior, under: FitSettings, points: Any, weights: Weights, deadline: Deadline
 ) -> Fitted:
-    """``fitted``, or a fit from what the path has found, if its log joint is higher. No callback is called, then.
+    """``fitted``, or a fit from what the path has found, if its log joint is higher.
 
-    That are the clusters of the sample, where it has all points, and else cells, where they were better there.
+    A sample of all points gives its clusters as a start. Another one says whether cells are a better start. No callback
+    is called.
     """
     present = present_points(weights)
     taken, positive = taking_part(points, weights, present)
@@ -231,9 +233,9 @@ def prior_of_sample(
     starts = [widths.at(width) for width in _STARTS] if known is None else [known.place]
     labels = sample.labels
     if is_full(whole) and known is None:
-        if labels is None and diagonal_of(family) is not family:
-            other = prior_of_sample(diagonal_of(family), points, weights, settings, sample, deadline)
-            labels = other.labels
+        diagonal = diagonal_of(family)
+        if labels is None and not is_full(diagonal):
+            labels = prior_of_sample(diagonal, points, weights, settings, sample, deadline).labels
         # each merger costs O(D^3), and a narrow start would have a cluster for each point
         D, K = point_set(taken).n_features, 0 if labels is None else int(labels.max()) + 1
         most = max(_FEW_CLUSTERS, _A_DIMENSION * sample.n_points // D, K)

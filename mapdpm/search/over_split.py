@@ -74,7 +74,7 @@ def _standard(points: Any) -> Matrix:
 
 
 def _largest(table: Matrix) -> Vector:
-    """Of each column, by which squares do not overflow."""
+    """The largest value of each column: divided by it, squares do not overflow."""
     found: Vector = np.abs(table).max(axis=0)
     return found
 

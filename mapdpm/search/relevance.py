@@ -37,7 +37,7 @@ from mapdpm.search.fitted_prior import (
 from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.observed import fitting, present_points, taking_part
 from mapdpm.search.settings import Deadline
-from mapdpm.search.shape import full_settings, is_better
+from mapdpm.search.shape import is_better, may_be_full
 from mapdpm.search.units import Mask, Units, _log_prior, best_set, gain_enough
 from mapdpm.search.widths import family_to_fit
 
@@ -125,19 +125,21 @@ class _Search:
     def shaped(self, found: _Found) -> _Found:
         """``found``, or what is better: full covariances of the columns that carry clusters, or of all normal ones."""
         self._diagonal = found.labels
-        normal = normal_columns(self.settings.likelihood, point_set(self.points).n_features)
-        more = found.relevant | np.array([bool(normal[own].all()) for own in self.columns])
-        for relevant in (found.relevant, more):
+        for relevant in (found.relevant, found.relevant | self._normal_units()):
             if self._can_be_full(relevant) and not self.deadline.expired():
                 full = self.at(relevant, is_full=True)
                 n = 0 if found.is_full else self.sample.n_points
                 found = full if is_better(full.log_joint, found.log_joint, n) else found
         return found
 
+    def _normal_units(self) -> Mask:
+        normal = normal_columns(self.settings.likelihood, point_set(self.points).n_features)
+        return np.array([bool(normal[own].all()) for own in self.columns])
+
     def _can_be_full(self, relevant: Mask) -> bool:
         columns = self.columns_of(relevant)
         own = restricted(self.settings.likelihood, columns)
-        return bool(relevant.any()) and full_settings(self.settings, own, len(columns)) is not None
+        return bool(relevant.any()) and may_be_full(self.settings, own, len(columns))
 
     def at(self, relevant: Mask, *, is_full: bool = False) -> _Found:
         key = relevant.tobytes(), is_full
@@ -152,15 +154,17 @@ class _Search:
             labels = np.zeros(self.sample.n_points, dtype=np.int64)
             return _Found(relevant, self.units.log_joint(joint, relevant), labels, None)
         settings, columns = self._of(relevant, is_full=is_full)
-        points = restricted_points(self.points, columns)
-        if self.is_open:
-            sample = self.sample._replace(points=restricted_points(self.sample.points, columns))
-            family = family_to_fit(settings.likelihood)
+        points, weights = restricted_points(self.points, columns), self.weights
+        sample = self.sample._replace(points=restricted_points(self.sample.points, columns))
+        family = family_to_fit(settings.likelihood)
+        if family is not None:
             sample = sample._replace(labels=self._diagonal if is_full else None)
-            prior = prior_of_sample(family, points, self.weights, settings, sample, self.deadline)
+            prior = prior_of_sample(family, points, weights, settings, sample, self.deadline)
             log_joint = self.units.log_joint(prior.log_joint, relevant)
             return _Found(relevant, log_joint, prior.labels, prior, is_full=is_full)
-        fitted = fit(_without_structure(settings), points, self.weights)
+        if self.is_open:  # these have their priors, and others not
+            settings, points, weights = settings._replace(init="sequential"), sample.points, sample.weights
+        fitted = fit(_without_structure(settings), points, weights)
         return _Found(relevant, self.units.log_joint(fitted.history[-1], relevant), present_labels(fitted), None)
 
     def _of(self, relevant: Mask, *, is_full: bool) -> tuple[FitSettings, Labels]:
@@ -193,13 +197,11 @@ class _Search:
         )
 
     def _gains_together(self, fitted: Fitted, relevant: Mask, units: Units) -> Vector:
-        """What each unit gains; of columns with full covariances, which gain together, an equal share."""
+        """The gain of each unit; columns with full covariances gain together, and have equal shares."""
         gains = units.gains(present_labels(fitted))
         mixture, backend = fitted.mixture, BACKENDS[fitted.backend]
         together = float(backend.log_marginals(mixture.likelihood, mixture.state).sum())
-        normal = normal_columns(self.settings.likelihood, point_set(self.points).n_features)
-        block = relevant & np.array([bool(normal[own].all()) for own in self.columns])
-        others = relevant & ~block
+        block, others = relevant & self._normal_units(), relevant & ~self._normal_units()
         gained = together - units.together[relevant].sum() - gains[others].sum()
         return np.where(block, gained / block.sum(), gains)
 

@@ -17,24 +17,22 @@ _GAIN = 0.01  # nats a point, for which a matrix a cluster is worth its cost
 
 
 def is_better(full: float, diagonal: float, n_points: int) -> bool:
-    """Whether one log joint is so much higher than the other, of as many points."""
+    """Whether the log joint of full covariances is higher by enough: 2 nats, and 0.01 nats a point."""
     return full > diagonal + ENOUGH + _GAIN * n_points
 
 
-def full_settings(settings: FitSettings, likelihood: Any, n_columns: int) -> FitSettings | None:
-    """``settings`` for full covariances of ``likelihood``, over ``n_columns``; None where they are not to be tried."""
-    own = normal_columns(likelihood, n_columns)
-    if settings.covariance != COVARIANCE[0] or settings.missing != MISSING[0] or not 1 < own.sum() <= MOST_COLUMNS:
-        return None
-    return settings._replace(likelihood=full_of(likelihood))
+def may_be_full(settings: FitSettings, likelihood: Any, n_columns: int) -> bool:
+    """Whether full covariances of ``likelihood``, which reads ``n_columns``, are to be tried."""
+    is_asked = settings.covariance == COVARIANCE[0] and settings.missing == MISSING[0]
+    return is_asked and 1 < int(normal_columns(likelihood, n_columns).sum()) <= MOST_COLUMNS
 
 
 def fit_shaped(settings: FitSettings, points: Any, weights: Weights, warm: Any = None) -> Fitted:
     """``fit_with_prior`` with covariances of the shape whose fit to the sample has the higher log joint."""
-    full = full_settings(settings, settings.likelihood, point_set(points).n_features)
-    if full is None:
+    if not may_be_full(settings, settings.likelihood, point_set(points).n_features):
         return fit_with_prior(settings, points, weights, warm)
-    one, two = (fitted_prior(family_to_fit(each.likelihood), points, weights, each, None) for each in (settings, full))
+    full = settings._replace(likelihood=full_of(settings.likelihood))
+    one, two = (fitted_prior(family_to_fit(each.likelihood), points, weights, each) for each in (settings, full))
     better = is_better(two.log_joint, one.log_joint, len(one.labels))
     chosen, found = (full, two) if better else (settings, one)
     return fit_with_prior(chosen, points, weights, warm, found)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_mutual_info_score
 
-from mapdpm import MAPDPM, NormalGamma
+from mapdpm import MAPDPM, Mixed, NormalGamma
 from mapdpm.files.errors import ModelFileError
 from mapdpm.search.units import best_set
 from mapdpm.testing.exact import partitions
@@ -95,6 +95,15 @@ def test_a_few_columns_that_gain_nothing_are_not_relevant(seed):
     assert model.relevant_.tolist() == [True, True, False, False]
     assert model.n_clusters_ == 3
     assert model.relevance_[:2].min() > 100.0
+
+
+def test_relevant_columns_may_all_have_a_given_prior():
+    X, z = three(np.random.default_rng(1), noise=2)
+    parts = Mixed({0: NormalGamma(6.0, 0.1, 1.0, 1.0), (1, 2): NormalGamma})
+    for weights in (None, np.random.default_rng(2).integers(1, 4, len(X))):
+        model = MAPDPM(likelihood=parts).fit(X, sample_weight=weights)
+        assert model.relevant_.tolist() == [True, False, False]
+        assert adjusted_mutual_info_score(z, model.labels_) > 0.95
 
 
 def test_noise_alone_has_no_relevant_column():

@@ -118,6 +118,15 @@ def test_a_table_of_several_kinds_has_one_block():
     np.testing.assert_array_equal(again.score_samples(table), model.score_samples(table))
 
 
+@pytest.mark.parametrize("own", [NormalInverseWishart([0.0, 0.0], 0.1, 4.0, [1.0, 1.0]), NormalInverseWishart])
+def test_a_part_that_is_full_is_fitted_beside_others(own):
+    """With its prior given no other shape is a start; it was tried for ever."""
+    X, z = stretched(3, 2)
+    model = MAPDPM(likelihood=Mixed({(0, 1): own, (2, 3): NormalGamma})).fit(X)
+    assert same(model.labels_, z)
+    assert MAPDPM(likelihood=Mixed({0: NormalInverseWishart, (1, 2, 3): NormalGamma})).fit(X).n_clusters_ > 1
+
+
 def test_rounded_values_have_their_steps():
     X, z = stretched(4)
     model = MAPDPM().fit(X.round(1))
