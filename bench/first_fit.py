@@ -3,7 +3,7 @@
 Run: python bench/first_fit.py [--data FOLDER] [--only NAME,NAME]. A line for each data set:
 
 K        clusters: of the paper's prior (``likelihood=None``), and of the fitted one (``likelihood="auto"``)
-kinds    of columns that are found; and how many are relevant
+kinds    of columns that are found; the shape of clusters; and how many columns are relevant
 AMI      with the classes: the same two; the fitted clusters merged into as many groups as there are classes, by the log
          joint, by that under the paper's prior where all columns are normal, and by overlap at the points; then KMeans
          and BayesianGaussianMixture on standardised data, told that number, and HDBSCAN
@@ -38,6 +38,7 @@ from sklearn.metrics import adjusted_mutual_info_score as ami
 from uci_sets import read_set
 
 from mapdpm import MAPDPM, NormalGamma, NormalInverseWishart, columns
+from mapdpm.likelihoods._shape import is_full
 from mapdpm.metrics import normalized_mutual_info
 from mapdpm.testing.data import crp_mixture
 
@@ -130,6 +131,7 @@ def figures(X: NDArray[np.float64], classes: NDArray[Any]) -> dict[str, Any]:
         "classes": n,
         "K": [paper.n_clusters_, auto.n_clusters_],
         "kinds": "-".join(sorted({column.kind for column in columns(X)})),
+        "covariance": "full" if is_full(auto.likelihood_) else "diagonal",
         "relevant": int(auto.relevant_.sum()),
         "AMI": [round(float(ami(classes, z)), 3) for z in (paper.labels_, auto.labels_, *merged, *peers)],
         "seconds": [round(each, 3) for each in seconds],

@@ -73,7 +73,8 @@ def test_the_best_set_pays_its_price():
 def test_columns_of_noise_change_nothing(noise):
     X, z = three(np.random.default_rng(noise), noise=noise)
     alone, model = MAPDPM().fit(X[:, :1]), MAPDPM().fit(X)
-    assert noise == 6 or MAPDPM(relevance="all").fit(X).n_clusters_ < 3  # what they would do
+    if noise == 25:  # what they would do
+        assert MAPDPM(relevance="all").fit(X).n_clusters_ < 3
     assert model.labels_.tolist() == alone.labels_.tolist()
     assert model.relevant_.tolist() == [True, *[False] * noise]
     assert model.relevance_[0] > 300.0
