@@ -20,7 +20,7 @@ from mapdpm.likelihoods._completed import completed
 from mapdpm.likelihoods._restricted import restricted, restricted_points, units_of
 from mapdpm.likelihoods._shape import full_of, normal_columns
 from mapdpm.likelihoods._skipping import empirical_prior
-from mapdpm.protocol import Labels, Vector, Weights
+from mapdpm.protocol import Labels, Matrix, Vector, Weights
 from mapdpm.search.background import Relevance
 from mapdpm.search.exhaustive import MOST_POINTS
 from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
@@ -44,6 +44,7 @@ from mapdpm.search.widths import family_to_fit
 _ROUNDS = 6
 _CLEAR = 3.0  # nats that are no chance
 _FEW_UNITS = 5  # of few points all sets are tried
+_FAR = 8.0  # standard deviations of a column, which no normal column of points has
 
 
 class _Found:
@@ -131,6 +132,12 @@ class _Search:
                 n = 0 if found.is_full else self.sample.n_points
                 found = full if is_better(full.log_joint, found.log_joint, n) else found
         return found
+
+    def with_far_values(self, found: _Found) -> _Found:
+        """``found``, and the units of numbers with values far from the others: a sample may miss a rare cluster."""
+        table = getattr(self.points, "array", self.points)
+        have_far = np.array([bool(_have_far(table[:, own]).any()) for own in self.columns])
+        return self.at(found.relevant | (have_far & self._normal_units()), is_full=found.is_full)
 
     def _normal_units(self) -> Mask:
         normal = normal_columns(self.settings.likelihood, point_set(self.points).n_features)
@@ -259,8 +266,13 @@ def fit_relevant(
     found = search.shaped(found)
     fitted = search.fitted(found, warm)
     every = search.of_all()
-    is_last = found.is_full or (search.sample.is_all and settings.structure is None)
-    for _ in range(0 if is_last else _ROUNDS):
+    is_last = search.sample.is_all and settings.structure is None
+    wider = found if is_last else search.with_far_values(found)
+    if wider is not found and not search.deadline.expired():
+        other = search.fitted(wider, None)
+        if every.log_joint(other.history[-1], wider.relevant) > every.log_joint(fitted.history[-1], found.relevant):
+            fitted, found = other, wider
+    for _ in range(0 if is_last or found.is_full else _ROUNDS):
         wanted = best_set(every.gains(present_labels(fitted)))
         if np.array_equal(wanted, found.relevant) or search.deadline.expired():
             break
@@ -278,6 +290,13 @@ def log_prior_of(likelihood: Any, relevance: Relevance) -> float:
     searched = np.append(relevance.columns, relevance.others)
     units = [own for own in units_of(likelihood, len(relevance.relevant)) if np.isin(own, searched).any()]
     return _log_prior(np.array([relevance.relevant[own].all() for own in units]))
+
+
+def _have_far(columns: Matrix) -> Mask:
+    """Whether each column has a value far from its mean."""
+    return np.asarray(
+        np.nanmax(np.abs(columns - np.nanmean(columns, axis=0)), axis=0) > _FAR * np.nanstd(columns, axis=0)
+    )
 
 
 def constants_of(points: Any) -> Vector:

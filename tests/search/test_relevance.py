@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from mapdpm import MAPDPM, Mixed, NormalGamma
 from mapdpm.files.errors import ModelFileError
+from mapdpm.likelihoods._as_given import parameters_of
 from mapdpm.search.units import best_set
 from mapdpm.testing.exact import partitions
 from tests.oracle import raw
@@ -114,6 +115,19 @@ def test_noise_alone_has_no_relevant_column():
         assert model.n_clusters_ == 1
         assert not model.relevant_.any()
         assert model.predict([[0.0] * 5, [0.0, 0.0, 99.0, 0.0, 0.0]], novelty=True).tolist() == [0, -1]
+
+
+def test_rare_clusters_that_the_sample_misses_are_found():
+    """The sample of 1,024 points has none of the few that are far from all others, in columns of noise or in all."""
+    for seed in range(3):
+        X = np.random.default_rng(seed).normal(size=(30_000, 4))
+        X[:5, :2] += 9.0
+        X[5:8, 2] -= 14.0
+        assert sorted(MAPDPM().fit(X).cluster_sizes_.tolist()) == [3, 5, 29_992]
+        X[:, :2] = X[:, :2] @ [[1.0, 0.95], [0.0, 0.3]] + 8.0 * (np.arange(30_000) % 2)[:, None] * [1.0, -1.0]
+        full = MAPDPM().fit(X)
+        assert "nu0" in parameters_of(full.likelihood_)
+        assert not set(full.labels_[5:8]) & set(full.labels_[8:])
 
 
 def test_scores_are_densities_of_all_columns():
