@@ -54,15 +54,17 @@ def fit(arguments: argparse.Namespace) -> None:
     finally:
         progress.end()
     seconds = time.perf_counter() - started
+    if isinstance(arguments.merge_to, int):
+        _merge(arguments, model)
     if arguments.out is not None:
         model.save(arguments.out)
-    labels = _labels(arguments, model)
+    labels = model.labels_
     if arguments.picture is not None:
         write_file(arguments.picture, _picture(model, table, labels, arguments.picture))
     if arguments.labels is not None:
         results.write_text(arguments.labels, results.lines(["label"], labels[:, None].tolist(), arguments.format))
     if not arguments.quiet:
-        merged = None if arguments.merge_to is None else np.bincount(labels).tolist()
+        merged = None if labels.max() + 1 == model.n_clusters_ else np.bincount(labels).tolist()
         found = columns(table, stated) if likelihood == AUTO else None
         summary = _summary(model, table, seconds, arguments.format, merged, found)
         if arguments.labels is not None and str(arguments.labels) == results.STDOUT:
@@ -130,8 +132,8 @@ def predict(arguments: argparse.Namespace) -> None:
     _check_targets([arguments.model, arguments.data], _file(arguments.out))
     model, table = model_and_table(arguments)
     if arguments.proba:
-        names = [*(f"cluster_{k}" for k in range(model.n_clusters_)), "new"]
-        rows = model.predict_proba(table, **table.metadata()).tolist()
+        found = model.predict_proba(table, **table.metadata())
+        names, rows = [*(f"cluster_{k}" for k in range(found.shape[1] - 1)), "new"], found.tolist()
     else:
         novelty = {"novelty": True} if arguments.novelty else {}  # streams have no such argument
         names, rows = ["label"], model.predict(table, **novelty, **table.metadata())[:, None].tolist()
@@ -205,12 +207,10 @@ def demonstrate(arguments: argparse.Namespace) -> None:
         stdout.write(f"picture: {target}\n")
 
 
-def _labels(arguments: argparse.Namespace, model: Any) -> Any:
-    """The labels of the rows: clusters, or the merged clusters that ``--merge-to`` leaves."""
-    if arguments.merge_to is None:
-        return model.labels_
+def _merge(arguments: argparse.Namespace, model: Any) -> None:
+    """Let the labels of the model be those of the groups that ``--merge-to`` leaves."""
     try:
-        return model.merge_tree(arguments.merge_by).labels(arguments.merge_to)
+        model._set_groups(model.merge_tree(arguments.merge_by).groups(arguments.merge_to))  # noqa: SLF001  (one package)
     except ValueError as error:
         refuse_argument(f"--merge-to: {error}")
 
@@ -259,6 +259,7 @@ def _summary(
     shown = facts | {
         "columns": str(columns) if table.columns is None else f"{columns} ({_shortened(table.columns)})",
         **_kinds_line(found, table),
+        **({} if merged is None else {"clusters": f"{model.n_clusters_} components in {len(merged)} groups"}),
         **({"relevant": _relevant_line(facts["relevant"], columns)} if "relevant" in facts else {}),
         "prior": _prior_line(prior),
         "log_joint": f"{model.log_joint_:.6f} nats",

@@ -12,7 +12,7 @@ from mapdpm.cli.kinds import of_model
 from mapdpm.cli.tables import Table, counted, name_of
 from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.files.errors import ModelFileError
-from mapdpm.names import HDP_MOVES, MOVES
+from mapdpm.names import AUTO, HDP_MOVES, MOVES
 
 
 def _hint(error: str) -> str:
@@ -112,6 +112,7 @@ def model_of(arguments: argparse.Namespace, likelihood: Any, callback: Any) -> A
     if arguments.groups is not None:
         return HDPMixture(arguments.alpha, 1.0 if arguments.gamma is None else arguments.gamma, **common)
     own: dict[str, Any] = {"init": arguments.init or "sequential", "missing": arguments.missing or "error"}
+    own["groups"] = AUTO if arguments.merge_to in {None, AUTO} else None
     return MAPDPM(arguments.alpha, discount=arguments.discount, **own, **common)
 
 

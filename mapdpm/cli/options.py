@@ -118,10 +118,10 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     results.add_argument("--labels", type=Path, metavar="FILE", help="write the cluster of each row; - is stdout")
     results.add_argument("--picture", type=Path, metavar="FILE", help="draw the clusters: .png, .pdf or .svg")
     _format_option(results, "labels and the summary")
-    text = "merge clusters by a tree until N are left: labels, picture and summary show merged clusters"
-    results.add_argument("--merge-to", type=values.count, metavar="N", help=text)
+    text = "labels of groups of clusters: auto, those that belong together; N groups, by a tree; none (auto)"
+    results.add_argument("--merge-to", type=values.merged_to, metavar="N", help=text)
     _old_name(results, "--n-groups", "--merge-to", values.count)
-    text = "what merges first: what costs the log joint least, or what is hardest to tell apart (%(default)s)"
+    text = "what merges first into N: what costs the log joint least, or is hardest to tell apart (%(default)s)"
     results.add_argument("--merge-by", choices=CRITERIA, default=CRITERIA[0], help=text)
     model = fit.add_argument_group("model")
     model.add_argument(

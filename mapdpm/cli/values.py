@@ -16,7 +16,7 @@ import numpy as np
 
 from mapdpm.likelihoods._registry import family_named
 from mapdpm.likelihoods._skipping import is_family
-from mapdpm.names import HDP_MOVES, MOVES
+from mapdpm.names import AUTO, HDP_MOVES, MOVES
 
 _MOST_VALUES = 100_000  # of a grid: each is a fit
 PASSWORD = "MAPDPM_MQTT_PASSWORD"  # noqa: S105  (the name of a variable)
@@ -78,6 +78,16 @@ def moves(text: str) -> tuple[str, ...]:
         if name not in known:
             _refuse(f"must be some of {','.join(known)}, or none, got {name!r}")
     return names
+
+
+def merged_to(text: str) -> int | str:
+    """``auto``, ``none``, or a number of groups."""
+    if text in {AUTO, "none"}:
+        return text
+    try:
+        return int(count(text))
+    except argparse.ArgumentTypeError:
+        _refuse(f"must be auto, none or an integer >= 1, got {text!r}")
 
 
 def family(text: str) -> type[Any]:

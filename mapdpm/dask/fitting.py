@@ -99,13 +99,21 @@ def fit(model: Any, X: Any, client: Any = None, *, sample_weight: Any = None) ->
     return _fit_mixture(model, search, Client(client), delayed, sample_weight is not None)
 
 
-def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, delayed: list[Any], weighted: bool) -> MAPDPM:
+def _check_for_chunks(model: MAPDPM) -> None:
+    """ValueError for parameters that need all points in memory."""
     if model.missing == "skip":
         msg = "missing='skip' is for points in memory: use model.fit, or impute missing values"
-        raise ValueError(msg)
-    if not isinstance(model.init, str):
+    elif not isinstance(model.init, str):
         msg = "init must be the name of a start where the points are in chunks, got labels"
-        raise ValueError(msg)
+    elif model.groups is not None:
+        msg = "groups= needs points in memory: leave it out, and use merge_tree('overlap', X=some of the points)"
+    else:
+        return
+    raise ValueError(msg)
+
+
+def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, delayed: list[Any], weighted: bool) -> MAPDPM:
+    _check_for_chunks(model)
     settings = model._settings(0)  # noqa: SLF001  (of one package)
     likelihood: Any = settings.likelihood
     family = family_to_fit(likelihood)

@@ -13,12 +13,13 @@ import numpy as np
 from mapdpm.dask.delayed_chunks import delayed_of, is_array
 from mapdpm.dask.runner import n_rows
 from mapdpm.estimators.map_dpm import MAPDPM
+from mapdpm.merging.tree import group_of
 from mapdpm.search.chunks import Chunk, Frame, Sums, labelling_of
 from mapdpm.search.passes import labelled
 
 
 def labels(model: Any, X: Any) -> Any:
-    """The clusters of the points that ``model`` was fitted to, chunk by chunk, not yet computed.
+    """The clusters, or their groups, of the points that ``model`` was fitted to, chunk by chunk, not yet computed.
 
     At a mode every point is in the slot of the best tangent, so labels follow from clusters and points (maths (96));
     ``predict`` differs for points that are much of their own cluster. For ``DPMeans`` it is the nearest centre. (With a
@@ -54,7 +55,7 @@ def _labels(model: MAPDPM, X: Any) -> Any:
     frame = Frame(mixture.likelihood, mixture.prior, mixture.anchor, model.backend_)
     labelling = labelling_of(frame, Sums(mixture.counts, mixture.statistics))
     parts = Chunk(model._clustered(model._points(X)), None, 0).parts()  # noqa: SLF001
-    return np.concatenate([labelled(frame, part, labelling).labels for part in parts])
+    return group_of(model.groups_, np.concatenate([labelled(frame, part, labelling).labels for part in parts]))
 
 
 def _chunks(function: Callable[[Any, Any], Any], model: Any, X: Any, dtype: Any) -> Any:
@@ -62,6 +63,7 @@ def _chunks(function: Callable[[Any, Any], Any], model: Any, X: Any, dtype: Any)
     sent = copy.copy(model)  # without what need not travel, or cannot
     sent.callback = sent.random_state = None
     sent._set_labels(None)  # noqa: SLF001  (of one package)
+    vars(sent).pop("_components", None)
     apply = partial(_of_chunk, function, sent, dtype)
     if is_array(X):
         if X.ndim != 2:  # noqa: PLR2004

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mapdpm.backends import Backend
 from mapdpm.data import point_set
 from mapdpm.data.frames import Names
-from mapdpm.deprecated import argument
-from mapdpm.estimators.background import have_new_values, log_densities_of_others, pseudo_of_all
+from mapdpm.estimators.background import log_densities_of_others, pseudo_of_all
 from mapdpm.estimators.base import WeightedEstimator
-from mapdpm.estimators.chunks import in_chunks
-from mapdpm.estimators.draws import DrawnMixture
+from mapdpm.estimators.grouping import GroupingMixture
 from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
 from mapdpm.kinds.likelihood import Plan
-from mapdpm.merging.make import log_shares_of, tree_of_mixture
-from mapdpm.merging.tree import MergeTree, group_of, groups_of
+from mapdpm.merging.groups import check_groups
 from mapdpm.names import AUTO, STARTS
 from mapdpm.partition_priors import partition_prior
-from mapdpm.protocol import Labels, Matrix, Model, Vector
+from mapdpm.protocol import Model, Vector
 from mapdpm.search.fit import FitSettings, WarmStart
 from mapdpm.search.settings import ColumnParameters, SearchParameters, check_init, check_search
 from mapdpm.search.widths import family_to_fit
@@ -41,6 +36,7 @@ class _Model:
     discount: float = 0.0
     max_clusters: int | None = None
     missing: str = "error"
+    groups: str | int | None = None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -48,7 +44,7 @@ class _Parameters(ColumnParameters, SearchParameters, _Model):  # the fields of 
     _starts_known: ClassVar[tuple[str, ...]] = STARTS
 
 
-class MAPDPM(_Parameters, DrawnMixture, WeightedEstimator):
+class MAPDPM(_Parameters, GroupingMixture, WeightedEstimator):
     r"""Clusters at a mode of the posterior of a Dirichlet process mixture (MAP-DPM, Raykov2014).
 
     Finds a partition z of the points at a local maximum of the log joint log p(x, z) = log p(z | alpha) + sum_k log
@@ -86,6 +82,11 @@ class MAPDPM(_Parameters, DrawnMixture, WeightedEstimator):
         random order; "single": one cluster (so do both of these with ``moves``, where it is better); an array: labels.
     moves : tuple of {"merge", "split", "permutation", "regroup"}
         Moves of many points at once, in the order in which they are tried. () is the paper's algorithm.
+    groups : {None, "auto"} or int
+        Clusters are components: a class that is not normal takes several. "auto": ``labels_``, ``predict`` and
+        ``predict_proba`` are of groups of clusters that overlap, with a gap to all others and no valley of density
+        between them; each cluster by itself where the data show no such groups (maths, section 27). A number: so many
+        groups, by overlap. None: of clusters.
     n_restarts : int
         Number of runs; the best log joint wins. The first starts from ``init``. The others "regroup" the best result so
         far, start from it after a few Gibbs sweeps, or in random order; with ``moves=()`` all start in random order.
@@ -107,7 +108,12 @@ class MAPDPM(_Parameters, DrawnMixture, WeightedEstimator):
     Attributes
     ----------
     labels_ : ndarray of shape (n_points,)
-        Cluster of each point, 0..K-1 in order of first appearance; -1 for a point of weight 0, which is ignored.
+        Cluster of each point, 0..K-1 in order of first appearance, or its group; -1 for a point of weight 0, which is
+        ignored.
+    components_ : ndarray of shape (n_points,)
+        Cluster of each point, also where labels are of groups.
+    groups_, n_groups_ : ndarray of shape (K,), int
+        Group of each cluster, and the number of groups. All attributes below are of clusters.
     n_clusters_ : int
         K.
     cluster_sizes_, weights_ : ndarray of shape (K,)
@@ -207,50 +213,13 @@ class MAPDPM(_Parameters, DrawnMixture, WeightedEstimator):
         settings = self._settings(n_points)
         if plan is not None:
             settings = settings._replace(**plan._asdict())
-        fitted = self._fit(settings, points, check_weights(sample_weight, n_points, self.discount), warm)
+        weights = check_weights(sample_weight, n_points, self.discount)
+        fitted = self._fit(settings, points, weights, warm)
+        self._groups = self._components = None
         self._take(fitted, names)
+        if self.groups is not None:
+            self._group_points(points, weights)
         return fitted.warm
-
-    def predict(self, X: Any, novelty: bool = False, merged: Any = None, *, groups: Any = None) -> Labels:
-        """The best existing cluster for each point; with ``novelty``, -1 where a new cluster would be better.
-
-        argmax_k log N_k + log p(x | cluster k) (Raykov2014 (18), its sign corrected). O(N K D); changes nothing. With
-        ``merged``, the merged cluster of that cluster: one integer for each cluster, as ``merge_tree().groups()`` has;
-        or how many there are, by the log joint.
-        """
-        merged = argument("merged", merged, "groups", groups)
-        if merged is not None:
-            return group_of(groups_of(self, merged), self.predict(X, novelty))
-
-        def best(backend: Backend, model: Model, state: ClusterState) -> Labels:
-            slots = np.empty(point_set(model.data).n_points, dtype=np.int64)
-            backend.best_slots(model, state, novelty, slots)
-            slots[slots == self.n_clusters_] = -1
-            return slots
-
-        points = self._read_to_score(X)
-        found: Labels = self._in_chunks(points, best)
-        if novelty and self._relevance is not None:
-            found[have_new_values(self._relevance, points)] = -1
-        return found
-
-    def predict_proba(self, X: Any) -> Matrix:
-        """Posterior probability of each cluster for each point, shape (N, K + 1); the last column is a new cluster."""
-
-        def shares(backend: Backend, model: Model, state: ClusterState) -> Matrix:
-            found = np.empty((point_set(model.data).n_points, state.capacity))
-            backend.posteriors(model, state, found)
-            return found
-
-        points = self._read_to_score(X)
-        found: Matrix = self._in_chunks(points, shares)
-        if self._relevance is not None:
-            found[have_new_values(self._relevance, points)] = np.eye(found.shape[1])[-1]
-        return found
-
-    def transform(self, X: Any) -> Any:
-        """``predict_proba``, in the container that ``set_output`` chose, for the next step of a pipeline."""
-        return self._framed(self.predict_proba(X), X)
 
     def score_samples(self, X: Any) -> Vector:
         """Log predictive density of each point (Raykov2014 (17)), in nats with all constants; high is normal.
@@ -285,32 +254,6 @@ class MAPDPM(_Parameters, DrawnMixture, WeightedEstimator):
         weights = check_weights(sample_weight, point_set(points).n_points, self.discount)
         return pseudo_of_all(self, points, weights, family_to_fit(self.likelihood) is not None)
 
-    def merge_tree(self, criterion: str = "log-joint", *, prior: Any = None, X: Any = None) -> MergeTree:
-        """How the clusters merge, two at a time: components that together make a class, by a tree.
-
-        Parameters
-        ----------
-        criterion : {"log-joint", "overlap"}
-            "log-joint": the pair whose merger lowers log p(x, z) least, first: maths (19) to (21). "overlap": the two
-            of which one is most often taken for the other (Hennig 2010, DEMP); it follows bent shapes.
-        prior : Likelihood, optional
-            For "log-joint": another prior of the same family, to judge mergers by, such as the wide
-            ``NormalGamma.empirical(X)``. None is ``likelihood_``.
-        X : array-like, optional
-            For "overlap": points at which to compare clusters, such as those of the fit. None: by the statistics of
-            clusters alone; families that are not normal draw points from them.
-
-        Returns
-        -------
-        MergeTree
-            ``linkage`` for scipy, ``labels(n_groups)`` of the points of the fit, ``groups(n_groups)`` of the clusters.
-            Heights are in nats. O(K^2 D); "overlap" at points O(N K^2).
-        """
-        self._check_fitted()
-        log_shares = None if X is None else self._in_chunks(self._read_to_score(X), log_shares_of)
-        labels = getattr(self, "labels_", None)
-        return tree_of_mixture(self._mixture, criterion, prior, log_shares, labels, self._relevance)
-
     def save(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
         """Write the model to ``path``, wholly or not at all; ``mapdpm.load`` reads it. No pickle.
 
@@ -338,11 +281,8 @@ class MAPDPM(_Parameters, DrawnMixture, WeightedEstimator):
     def _settings(self, n_points: int) -> FitSettings:
         """The parameters, checked."""
         search = check_search(self)
+        if self.groups is not None:
+            check_groups(self.groups)
         prior = partition_prior(self.alpha, self.discount)
         cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
         return FitSettings(self.likelihood, prior, cap, check_init(self, n_points), search, self.missing)
-
-    def _in_chunks(self, points: Any, found: Callable[[Backend, Model, ClusterState], NDArray[Any]]) -> NDArray[Any]:
-        """``found`` of points, chunk by chunk, joined in order."""
-        points = self._clustered(points)
-        return in_chunks(points, self._mixture, self.n_jobs, lambda model, state, _: found(self._backend, model, state))

@@ -14,17 +14,20 @@ from mapdpm.files.extras import checked_names, smallest_integers
 from mapdpm.files.relevance import extras_of_relevance, restored_relevance
 from mapdpm.likelihoods._restricted import restricted
 from mapdpm.likelihoods._skipping import in_kernels
-from mapdpm.names import MISSING, STARTS
+from mapdpm.merging.groups import check_groups
+from mapdpm.names import COVARIANCE, MISSING, STARTS
 from mapdpm.search.background import Relevance
 from mapdpm.search.observed import ABSENT, less_anchor
 from mapdpm.search.settings import check_search
 from mapdpm.search.widths import family_to_fit
 from mapdpm.state import Mixture
-from mapdpm.validation import check_choice, check_count, check_start
+from mapdpm.validation import check_choice, check_count, check_start, in_order_of_appearance
 
 PARAMETERS = (
     "max_clusters",
     "missing",
+    "groups",
+    "covariance",
     "relevance",
     "n_restarts",
     "max_sweeps",
@@ -60,6 +63,8 @@ def common_extras(model: Any) -> dict[str, Any]:
     if isinstance(model.random_state, (int, np.integer)):
         plain["random_state"] = int(model.random_state)
     arrays = {name: getattr(model, name) for name in ("labels_", "history_") if hasattr(model, name)}
+    if getattr(model, "_groups", None) is not None:
+        arrays |= {"groups_": model.groups_} | ({"labels_": model.components_} if "labels_" in arrays else {})
     packed = {n: smallest_integers(a) if a.dtype.kind == "i" else a for n, a in arrays.items()}
     return plain | packed | extras_of_relevance(getattr(model, "_relevance", None))
 
@@ -70,6 +75,8 @@ def _check_parameters(model: Any) -> None:
     family_to_fit(model.likelihood)
     check_start(model.init, len(np.atleast_1d(model.init)), STARTS)
     check_choice("missing", getattr(model, "missing", MISSING[0]), MISSING)
+    check_choice("covariance", getattr(model, "covariance", COVARIANCE[0]), COVARIANCE)
+    check_groups(getattr(model, "groups", None))
     if model.max_clusters is not None:
         check_count("max_clusters", model.max_clusters)
 
@@ -149,6 +156,14 @@ def _are_labels(labels: Any, counts: Any) -> bool:
     return bool(within and np.array_equal(np.bincount(labels[labels != ABSENT]), counts))
 
 
+def _are_groups(groups: Any, n_clusters: int) -> bool:
+    return (
+        groups.dtype.kind == "i"
+        and np.array_equal(groups, in_order_of_appearance(groups))
+        and len(groups) == n_clusters
+    )
+
+
 def check_results(extras: dict[str, Any], mixture: Mixture) -> None:
     """ValueError where the labels disagree with the counts of the model, or the history with the log joint.
 
@@ -160,6 +175,7 @@ def check_results(extras: dict[str, Any], mixture: Mixture) -> None:
     rising = np.all(np.isfinite(history)) and np.all(np.diff(history) >= 0.0)
     checks = {
         "labels": "labels_" not in extras or _are_labels(extras["labels_"], mixture.counts),
+        "groups": "groups_" not in extras or _are_groups(extras["groups_"], len(mixture.counts)),
         "history": rising and history[-1] == extras["log_joint_"] and len(history) > extras["n_sweeps_"],
         "converged": isinstance(extras["converged_"], bool),
     }

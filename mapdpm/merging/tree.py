@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mapdpm.merging.cut import cut_of_losses, cut_of_overlaps
+from mapdpm.names import CRITERIA
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.validation import check_count, check_number, in_order_of_appearance
 
@@ -28,6 +30,8 @@ class MergeTree(NamedTuple):
         point of one of the two is taken for one of the other, in nats.
     clusters : ndarray of shape (n_points,), or None
         The cluster of each point of the fit, -1 for one of weight 0; None where the model does not know its points.
+    criterion : {"log-joint", "overlap"}
+        What the tree was made by.
 
     Examples
     --------
@@ -37,12 +41,13 @@ class MergeTree(NamedTuple):
     >>> model = MAPDPM(likelihood=NormalGamma(0.0, 1e-4, 2.0, 0.02)).fit(X)
     >>> tree = model.merge_tree()
     >>> model.labels_.tolist(), tree.n_groups, tree.labels(2).tolist()
-    ([0, 0, 1, 1, 2, 2], 2, [0, 0, 0, 0, 1, 1])
+    ([0, 0, 1, 1, 2, 2], 3, [0, 0, 0, 0, 1, 1])
     """
 
     linkage: Matrix
     losses: Vector
     clusters: Labels | None
+    criterion: str = CRITERIA[0]
 
     @property
     def n_clusters(self) -> int:
@@ -51,17 +56,19 @@ class MergeTree(NamedTuple):
 
     @property
     def n_groups(self) -> int:
-        """The number of groups at the largest gap between heights, the fewest of several; 1 if no merger loses."""
-        gaps = np.diff(self._risen(), prepend=0.0)
-        if not np.any(gaps > 0.0):
-            return 1
-        return 1 + int(np.argmax(gaps[::-1])) + 1
+        """The number of groups that the tree asks for, K where it says nothing (maths, section 27).
+
+        "log-joint": what is left where losses rise most, tenfold at least, and mergers that gain are made. "overlap":
+        what is left at the largest gap of heights, if what merges below it is hard to tell apart.
+        """
+        cut = cut_of_losses if self.criterion == CRITERIA[0] else cut_of_overlaps
+        return self.n_clusters - cut(self._risen())
 
     def groups(self, n_groups: int | None = None, *, height: float | None = None) -> Labels:
         """The group of each cluster, shape (K,), 0, 1, ... in order of first appearance.
 
         Groups are what is left after the first K - ``n_groups`` mergers; or after all up to the first that is higher
-        than ``height``. With neither, ``n_groups`` is that of the largest gap.
+        than ``height``. With neither, ``n_groups`` is that of the tree.
         """
         K = self.n_clusters
         if n_groups is not None and height is not None:
@@ -97,7 +104,12 @@ def group_of(groups: Labels, clusters: Labels) -> Labels:
     return np.append(groups, -1)[clusters]
 
 
-def tree_of(pairs: Sequence[tuple[int, int]], losses: Sequence[float], clusters: Labels | None) -> MergeTree:
+def tree_of(
+    pairs: Sequence[tuple[int, int]],
+    losses: Sequence[float],
+    clusters: Labels | None,
+    criterion: str = CRITERIA[0],
+) -> MergeTree:
     """The tree in which the cluster or group in the second slot of each of ``pairs`` joins that in the first."""
     K = len(pairs) + 1
     node, size = np.arange(K), np.ones(K)
@@ -106,7 +118,7 @@ def tree_of(pairs: Sequence[tuple[int, int]], losses: Sequence[float], clusters:
         size[kept] += size[gone]
         linkage[t] = (*sorted((node[kept], node[gone])), max(0.0, losses[t]), size[kept])
         node[kept] = K + t
-    return MergeTree(linkage, np.array(losses, dtype=np.float64), clusters)
+    return MergeTree(linkage, np.array(losses, dtype=np.float64), clusters, criterion)
 
 
 def groups_of(model: Any, merged: Any) -> Labels:

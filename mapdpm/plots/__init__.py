@@ -108,7 +108,7 @@ def clusters(
         check_one_a_point("classes", classes, len(points))
     plane = plane_of(points, Columns(X, model, points.shape[1]), features)
     names, counts = (each.tolist() for each in np.unique(labels, return_counts=True))
-    n_clusters = max(getattr(model, "n_clusters_", 0), names[-1] + 1)
+    n_clusters = max(getattr(model, "n_groups_", getattr(model, "n_clusters_", 0)), names[-1] + 1)
     ax = canvas.axes(ax)
     shapes = canvas.draw_points(ax, plane.points, labels, n_clusters, classes=classes)
     drawn = [plane.points[labels == name] for name in names if name >= 0]
@@ -146,12 +146,13 @@ def sizes(model: Any, *, ax: Axes | None = None) -> Axes:
     """
     canvas.check_fitted(model)
     ax = canvas.axes(ax)
-    labels = range(model.n_clusters_)
-    shades = [canvas.colour(label, model.n_clusters_) for label in labels]
+    counts = canvas.sizes_of(model)
+    labels = range(len(counts))
+    shades = [canvas.colour(label, len(counts)) for label in labels]
     few = len(labels) <= _MOST_NUMBERS
-    bars = ax.bar(labels, model.cluster_sizes_, width=0.8 if few else 1.0, color=shades)
+    bars = ax.bar(labels, counts, width=0.8 if few else 1.0, color=shades)
     if few:
-        ax.bar_label(bars, [f"{size:,}" for size in model.cluster_sizes_.tolist()], padding=2)
+        ax.bar_label(bars, [f"{size:,}" for size in counts], padding=2)
         ax.set_xticks(labels)
     margin = 1.0 if few else 0.6
     ax.set_xlim(-margin, len(labels) - 1.0 + margin)

@@ -55,6 +55,13 @@ def check_fitted(model: Any) -> None:
         raise not_fitted(msg)
 
 
+def sizes_of(model: Any) -> list[int]:
+    """The number of points of each cluster, or of each group where the labels of ``model`` are of groups."""
+    sizes = model.cluster_sizes_
+    groups = getattr(model, "groups_", np.arange(len(sizes)))
+    return np.bincount(groups, sizes).astype(np.int64).tolist()
+
+
 def check_matplotlib() -> None:
     """MissingMatplotlibError where pictures cannot be drawn."""
     try:

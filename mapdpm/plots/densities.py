@@ -59,7 +59,7 @@ def density(model: Any, X: Any = None, *, ax: Axes | None = None) -> Axes:
         canvas.write_title(ax.yaxis, titles[1])
         _draw_contours(ax, model, corners)
         if points is not None and labels is not None:
-            canvas.draw_points(ax, points, labels, model.n_clusters_, size=0.6)
+            canvas.draw_points(ax, points, labels, model.n_groups_, size=0.6)
         _draw_names(ax, model)
     return ax
 
@@ -83,13 +83,13 @@ def _draw_curves(ax: Axes, model: MAPDPM, points: Matrix | None, corners: tuple[
     entries = ax.plot(x, total, color=canvas.INK, linewidth=1.5, label="predictive density", zorder=3.0)
     if points is not None:
         entries.append(_draw_values(ax, points[:, 0]))
-    for label in range(model.n_clusters_):
-        shade = canvas.colour(label, model.n_clusters_)
+    for label in range(model.n_groups_):
+        shade = canvas.colour(label, model.n_groups_)
         ax.fill_between(x, parts[:, label], color=shade, alpha=0.25, linewidth=0.0)
         ax.plot(x, parts[:, label], color=shade, linewidth=1.2)
     new = ax.plot(x, parts[:, -1], color=canvas.GREY, linestyle="--", linewidth=1.2, label="a new cluster")
-    sizes = dict(enumerate(model.cluster_sizes_.tolist()))
-    canvas.draw_legend(ax, [*entries, *canvas.entries_of(sizes, model.n_clusters_), *new])
+    sizes = dict(enumerate(canvas.sizes_of(model)))
+    canvas.draw_legend(ax, [*entries, *canvas.entries_of(sizes, model.n_groups_), *new])
     ax.set_ylabel("density")
     ax.set_xlim(x[0], x[-1])
     ax.set_ylim(bottom=0.0)
@@ -121,5 +121,5 @@ def _draw_contours(ax: Axes, model: MAPDPM, corners: tuple[Vector, Vector]) -> N
 
 def _draw_names(ax: Axes, model: MAPDPM) -> None:
     if hasattr(model, "means_"):
-        for label, mean in enumerate(model.means_.tolist()):
-            canvas.write_name(ax, label, model.n_clusters_, mean)
+        for label, mean in zip(model.groups_.tolist(), model.means_.tolist(), strict=True):
+            canvas.write_name(ax, label, model.n_groups_, mean)

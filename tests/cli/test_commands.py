@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import make_moons
 
 import mapdpm
 from command_line import called
@@ -176,6 +177,7 @@ def test_merged_clusters(folder, points, capsys):
     assert found[1].out.split() == ["label", *map(str, model.merge_tree().labels(2))]
     assert found[0].out == found[1].out
     assert "merged     30 20\n" in found[1].err
+    assert f"clusters   {model.n_clusters_} components in 2 groups\n" in found[1].err
     assert "warning" not in found[1].err
     warning = "warning: --n-groups is now called --merge-to; the old name works for one version more"
     assert warning in found[0].err
@@ -184,6 +186,27 @@ def test_merged_clusters(folder, points, capsys):
     assert_refused(
         capsys, ["fit", "data.csv", "--merge-to", "9999"], 2, "argument --merge-to: n_groups must be at most"
     )
+
+
+def test_groups_that_belong_together(folder, capsys):
+    """Labels of ``fit`` and of ``predict`` are of groups, and the summary says so; with none, of clusters."""
+    X, _ = make_moons(400, noise=0.05, random_state=0)
+    np.savetxt("moons.csv", X, delimiter=",", fmt="%.6f")
+    fit = ["fit", "moons.csv", "--out", "moons.mdpm", "--labels", "labels.csv"]
+    assert cli.main(fit) == 0
+    model = mapdpm.load("moons.mdpm")
+    assert re.search(rf"^clusters   {model.n_clusters_} components in 2 groups$", capsys.readouterr().out, re.MULTILINE)
+    assert cli.main(["predict", "moons.mdpm", "moons.csv", "--out", "predicted.csv"]) == 0
+    assert Path("labels.csv").read_text() == Path("predicted.csv").read_text()
+    assert set(Path("labels.csv").read_text().split()[1:]) == {"0", "1"}
+    assert cli.main(["predict", "moons.mdpm", "moons.csv", "--proba"]) == 0
+    assert capsys.readouterr().out.startswith("cluster_0,cluster_1,new\n")
+    assert cli.main([*fit, "--merge-to", "none"]) == 0
+    assert mapdpm.load("moons.mdpm").n_groups_ == model.n_clusters_
+    assert cli.main([*fit, "--merge-to", "3"]) == 0
+    assert mapdpm.load("moons.mdpm").n_groups_ == 3
+    capsys.readouterr()
+    assert_refused(capsys, [*fit, "--merge-to", "few"], 2, "must be auto, none or an integer >= 1, got 'few'")
 
 
 def test_missing_values(folder, points, capsys):

@@ -239,7 +239,9 @@ def test_missing_values_are_for_points_in_memory():
     gaps[::4, 0] = np.nan
     with pytest.raises(ValueError, match="missing='skip' is for points in memory"):
         on_dask.fit(MAPDPM(missing="skip"), chunks_of(gaps))
-    model = MAPDPM(missing="skip", likelihood=NormalGamma(0.0, 0.01, 1.0, 1.0)).fit(gaps)
+    with pytest.raises(ValueError, match="groups= needs points in memory"):
+        on_dask.fit(MAPDPM(groups="auto"), chunks_of(X))
+    model = MAPDPM(missing="skip", likelihood=NormalGamma(0.0, 0.01, 1.0, 1.0), groups=2).fit(gaps)
     for function, expected in ((on_dask.labels, model.labels_), (on_dask.predict, model.predict(gaps))):
         np.testing.assert_array_equal(np.concatenate(dask.compute(*function(model, chunks_of(gaps)))), expected)
 

@@ -257,6 +257,16 @@ def test_clusters_that_are_never_confused_merge_by_distance():
         assert np.all(np.isfinite(tree.linkage))
 
 
+def test_where_the_tree_says_nothing_each_cluster_is_a_group():
+    """Clusters in a row, each as far from the next: no gap, by either criterion, and none where none overlap."""
+    for apart in (3.0, 40.0):
+        centres = apart * np.arange(8.0)[:, None] * [1.0, 0.0]
+        z = np.repeat(np.arange(8), 50)
+        X = centres[z] + np.random.default_rng(0).normal(size=(400, 2))
+        for criterion in ("log-joint", "overlap"):
+            assert mapdpm.merge_tree(X, z, criterion, likelihood=NormalKnownVariance(0.0, 1e4, 1.0)).n_groups == 8
+
+
 def test_where_every_merger_gains_there_is_one_group():
     x = np.random.default_rng(0).normal(size=(300, 1))
     tree = mapdpm.merge_tree(x, np.arange(300) % 3)

@@ -255,6 +255,17 @@ def test_bars_are_the_sizes_in_order_of_the_labels(points, fit):
     assert [text.get_text() for text in ax.texts] == [str(size) for size in expected]
 
 
+def test_pictures_are_of_groups(points):
+    points = points[:, :2]
+    model = mapdpm.MAPDPM(groups=2).fit(points)
+    assert model.n_clusters_ > 2
+    assert [bar.get_height() for bar in plots.sizes(model).patches] == np.bincount(model.labels_).tolist()
+    names = [text.get_text() for text in plots.density(model, points).texts]
+    assert names == [str(group) for group in model.groups_]
+    curves = plots.density(mapdpm.MAPDPM(groups=2).fit(points[:, :1])).get_lines()
+    assert len(curves) == 1 + 2 + 1  # the whole, each group, a new cluster
+
+
 def test_hundreds_of_bars_have_no_numbers():
     ax = plots.sizes(mapdpm.DPMeans(lam=1e-6, moves=()).fit(np.arange(300.0)[:, None]))
     assert len(ax.patches) == 300
