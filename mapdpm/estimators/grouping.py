@@ -130,8 +130,6 @@ class GroupingMixture(DrawnMixture):
 
     def _group_points(self, points: Any, weights: Weights) -> None:
         """Find the groups that ``groups=`` asks for, at the points of the fit."""
-        if self.n_clusters_ == 1 and self.groups in {AUTO, 1}:
-            return
         numbers, log_weights = _sample(self.labels_, weights, self.n_clusters_)
         log_shares = self._in_chunks(point_set(points).rows(numbers), log_shares_of)
         if self.groups == AUTO:

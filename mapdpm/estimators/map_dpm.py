@@ -217,7 +217,7 @@ class MAPDPM(_Parameters, GroupingMixture, WeightedEstimator):
         fitted = self._fit(settings, points, weights, warm)
         self._groups = self._components = None
         self._take(fitted, names)
-        if self.groups is not None:
+        if self.groups is not None and (self.n_clusters_ > 1 or self.groups != AUTO):
             self._group_points(points, weights)
         return fitted.warm
 
