@@ -108,6 +108,10 @@ int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
 /* shares[n_points][capacity]: p(z = k | x), the exponentials of scores over their sum; 0 where a score is -inf. */
 int mapdpm_posteriors(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, double *shares);
 
+/* gains[n_points]: L(cluster of the point) - L(that without the point and its weight), L the log marginal. Where the
+ * statistics lose too much, those of the points that are here take their place. */
+int mapdpm_left_out(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, double *gains);
+
 /* slots[n_points]: the slot of the highest score, the lowest slot among equals. With may_open it is the lowest free
  * slot if a new cluster scores higher than all others. */
 int mapdpm_best_slots(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int may_open,

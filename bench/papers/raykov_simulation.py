@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mapdpm import MAPDPM, metrics
 from mapdpm.backends import BACKENDS, resolve
+from mapdpm.backends.generic import left_out
 from mapdpm.diagnostics import raftery_lewis
 from mapdpm.jit import compiled
 from mapdpm.objective import best_slot, candidate_scores
@@ -20,7 +21,6 @@ from mapdpm.partition_priors import DirichletProcess
 from mapdpm.protocol import Labels, Model, RngVerbs
 from mapdpm.rng import seeded
 from mapdpm.samplers import Chain, CollapsedGibbs, Info, sample
-from mapdpm.search.leave_one_out import leave_one_out
 from mapdpm.state import ClusterState, assign, empty, slots_in_order, unassign
 from mapdpm.testing.data import crp_mixture
 
@@ -156,17 +156,17 @@ def scores(one: Drawn, labels: Labels) -> dict[str, float]:
     state = empty(one.likelihood, 0, int(labels.max()) + 2)._replace(labels=labels.copy())
     backend.statistics(model, state)
     new = Model(one.likelihood, prior, one.test)
-    slots, densities, left_out = np.empty(POINTS, np.int64), np.empty(POINTS), np.empty(POINTS)
+    slots, densities, gains = np.empty(POINTS, np.int64), np.empty(POINTS), np.empty(POINTS)
     backend.best_slots(new, state, True, slots)
     backend.log_densities(new, state, densities)
-    LEAVE_ONE_OUT(model, state, left_out)
+    LEAVE_ONE_OUT(model, state, gains)
     return {
         **agreement("", one.labels, labels),
         **agreement("test ", one.test_labels, slots),
         "difference in K": float(labels.max() + 1 - len(np.unique(one.labels))),
         "NLL": -densities.mean(),
-        "NLL, left out": -left_out.mean(),
-        "(16)": -(left_out.sum() + prior.log_partition(state.rows[:-1, 0])) / POINTS,
+        "NLL, left out": -gains.mean(),
+        "(16)": -(gains.sum() + prior.log_partition(state.rows[:-1, 0])) / POINTS,
     }
 
 
@@ -209,7 +209,7 @@ def sweep_that_counts(
     return int(state.labels.shape[0]), moved
 
 
-SWEEP, LEAVE_ONE_OUT = compiled(sweep_that_counts), compiled(leave_one_out)
+SWEEP, LEAVE_ONE_OUT = compiled(sweep_that_counts), compiled(left_out)
 
 
 class CountingGibbs(CollapsedGibbs):
@@ -240,9 +240,9 @@ def counted_sweeps(one: Drawn) -> tuple[int, Labels, list[float]]:
     model = Model(one.likelihood, prior, one.X)
     state = empty(one.likelihood, POINTS, 64)
     BACKENDS["numba"].sequential_start(model, state, np.arange(POINTS), False)
-    emptied, moved, left_out, pseudo = np.zeros(1, np.int64), 1, np.empty(POINTS), []
+    emptied, moved, gains, pseudo = np.zeros(1, np.int64), 1, np.empty(POINTS), []
     while moved:
         _, moved = SWEEP(model, state, 0, False, emptied, seeded(0))
-        LEAVE_ONE_OUT(model, state, left_out)
-        pseudo.append(left_out.sum() + prior.log_partition(state.rows[state.counts > 0, 0]))
+        LEAVE_ONE_OUT(model, state, gains)
+        pseudo.append(gains.sum() + prior.log_partition(state.rows[state.counts > 0, 0]))
     return int(emptied[0]), slots_in_order(state)[1], pseudo

@@ -457,14 +457,18 @@ static void wrong_arguments_are_refused(const mapdpm_problem *p)
     static partition now;
     mapdpm_clusters z = *CLUSTERS_OF(&now);
     unsigned char restless[N];
+    double gains[N];
 
     wrong_tangents_are_refused(*p);
     wrong_clusters_are_refused(*p);
     draw_labels(p, &now, 0, 3);
     CHECK_REFUSED(mapdpm_restless(p, &z, NULL, restless));
     CHECK_REFUSED(mapdpm_restless(p, &z, workspace, NULL));
+    CHECK_REFUSED(mapdpm_left_out(p, &z, NULL, gains));
+    CHECK_REFUSED(mapdpm_left_out(p, &z, workspace, NULL));
     now.labels[LAST] = -1;
     CHECK_REFUSED(mapdpm_restless(p, &z, workspace, restless));
+    CHECK_REFUSED(mapdpm_left_out(p, &z, workspace, gains));
     now.labels[LAST] = CAPACITY;
     CHECK_REFUSED(mapdpm_restless(p, &z, workspace, restless));
     z.labels = NULL;

@@ -55,6 +55,8 @@ class Backend(Composed, Protocol):
 
     def log_densities(self, model: Model, state: ClusterState, densities: Vector) -> None: ...
 
+    def left_out(self, model: Model, state: ClusterState, gains: Vector) -> None: ...
+
     def merge_losses(
         self,
         likelihood: Likelihood,

@@ -64,6 +64,9 @@ class CBackend(CStates, Composed):
     def log_densities(self, model: Model, state: ClusterState, densities: Vector) -> None:
         run("log_densities", model._replace(weights=None), state, SPACE, densities)
 
+    def left_out(self, model: Model, state: ClusterState, gains: Vector) -> None:
+        run("left_out", model, state, SPACE, gains)
+
     def merge_losses(
         self,
         likelihood: Likelihood,

@@ -10,7 +10,7 @@ import numpy as np
 
 from mapdpm import state as states
 from mapdpm.jit import jitable
-from mapdpm.objective import RELATIVE_TOLERANCE, best_slot, candidate_scores
+from mapdpm.objective import RELATIVE_TOLERANCE, best_slot, candidate_scores, log_predictive
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, Model, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.rng import Uniforms
 from mapdpm.state import ClusterState, assign, count_used, unassign, weight_of
@@ -176,6 +176,24 @@ def _log_normaliser(prior: PartitionPriorVerbs, state: ClusterState) -> float:
     return prior.log_normaliser(total, 1.0)
 
 
+def left_out(model: Model, state: ClusterState, gains: Vector) -> None:
+    """``gains[i]``: what point i adds to the log marginal of its cluster, maths (145): at weight 1 log p(x_i | others).
+
+    Slots may hold points that are not in ``model.data``; they count unless rounding destroys a row. O(N D).
+    ``state`` is as before at the end.
+    """
+    likelihood, _, data, weights = model
+    before = np.empty(state.rows.shape[1])
+    for i in range(gains.shape[0]):
+        k = state.labels[i]
+        before[:] = state.rows[k]
+        unassign(likelihood, data, weights, state, i)
+        gains[i] = log_predictive(likelihood, state.rows[k], data, weights, i)
+        state.labels[i] = k
+        state.counts[k] += 1
+        state.rows[k, :] = before
+
+
 def merge_losses(
     likelihood: LikelihoodVerbs,
     prior: PartitionPriorVerbs,
@@ -300,6 +318,6 @@ def cut(model: Model, order: Labels, n_atoms: int) -> tuple[int, float]:
 
 FLAT_KERNELS: tuple[Callable[..., Any], ...] = (
     *(sequential_start, sweep, perturb, statistics, log_marginals),
-    *(score, posteriors, best_slots, log_densities, merge_losses, segments, cut),
+    *(score, posteriors, best_slots, log_densities, left_out, merge_losses, segments, cut),
 )
 """The kernels of a backend for points, each on its own."""

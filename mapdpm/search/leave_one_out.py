@@ -9,34 +9,11 @@ import numpy as np
 
 from mapdpm.backends import Backend
 from mapdpm.data import point_set
-from mapdpm.jit import compiled_if_possible
-from mapdpm.likelihoods._product import Product, parts_of
-from mapdpm.objective import log_predictive
 from mapdpm.protocol import Labels, Model, Vector, Weights
 from mapdpm.search.observed import less, present_points, taking_part
-from mapdpm.state import ClusterState, Mixture, empty, unassign
+from mapdpm.state import Mixture, empty
 
 _TOLERANCE = 1e-6  # of clusters made anew: far above the rounding of a fit, far below what other points would give
-
-
-def leave_one_out(model: Model, state: ClusterState, logs: Vector) -> None:
-    """``logs[i]``: log p(x_i | the other points of its cluster), the gain of the log marginal by point i; O(N D).
-
-    ``state`` is as before at the end.
-    """
-    likelihood, _, data, weights = model
-    before = np.empty(state.rows.shape[1])
-    for i in range(state.labels.shape[0]):
-        k = state.labels[i]
-        before[:] = state.rows[k]
-        unassign(likelihood, data, weights, state, i)
-        logs[i] = log_predictive(likelihood, state.rows[k], data, weights, i)
-        state.labels[i] = k
-        state.counts[k] += 1
-        state.rows[k, :] = before
-
-
-_leave_one_out = compiled_if_possible(leave_one_out)
 
 
 def pseudo_log_likelihood(
@@ -76,21 +53,6 @@ def log_densities_left_out(
         msg = "X and sample_weight must be those of the fit, in their order: with these the clusters are others"
         raise ValueError(msg)
     sizes = state.rows[:-1, 0].copy()
-    return sizes, _left_out(model, state._replace(labels=state.labels.copy()))
-
-
-def _left_out(model: Model, state: ClusterState) -> Vector:
-    """The result of ``leave_one_out``; of a product part by part, for numba compiles no product of many quickly."""
-    likelihood, prior, data, weights = model
-    logs = np.zeros(len(state.labels))
-    if not isinstance(likelihood, Product):
-        _leave_one_out(model, state, logs)
-        return logs
-    for family, columns, own in parts_of(likelihood):
-        there = ~np.isnan(data.array[:, columns]).all(axis=1)
-        table = np.ascontiguousarray(data.array[there, columns])
-        of_part = Model(family, prior, table, None if weights is None else weights[there])
-        labels = state.labels[there]
-        counts = np.bincount(labels, minlength=len(state.counts))
-        logs[there] += _left_out(of_part, ClusterState(labels, counts, np.ascontiguousarray(state.rows[:, own])))
-    return logs
+    gains = np.empty(len(state.labels))
+    backend.left_out(model, state, gains)
+    return sizes, gains

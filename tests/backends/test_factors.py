@@ -90,10 +90,11 @@ def test_slots_densities_and_shares_are_pythons(seed):
     found = []
     for name in ("c", "python"):
         backend, model = resolve(name, seen.shifted), Model(seen.shifted, prior, seen.data)
-        slots, densities = np.empty((2, len(state.labels)), dtype=np.int64), np.empty(len(state.labels))
+        slots, densities = np.empty((2, len(state.labels)), dtype=np.int64), np.empty((2, len(state.labels)))
         for may_open in (0, 1):
             backend.best_slots(model, state, bool(may_open), slots[may_open])
-        backend.log_densities(model, state, densities)
+        backend.log_densities(model, state, densities[0])
+        backend.left_out(model, state, densities[1])
         found.append((slots, densities))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-9, atol=1e-9)

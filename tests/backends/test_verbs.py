@@ -88,18 +88,19 @@ def test_points_are_scored_alike(case):
     model = model_of(case, 7)
     state, found = state_of(model, 4, 6), []
     for backend, _ in both(state):
-        scores, shares, densities = np.empty((40, 6)), np.empty((40, 6)), np.empty(40)
+        scores, shares, densities, gains = np.empty((40, 6)), np.empty((40, 6)), np.empty(40), np.empty(40)
         slots = np.empty((2, 40), dtype=np.int64)
         backend.score(model, state, scores)
         backend.posteriors(model, state, shares)
         backend.log_densities(model, state, densities)
+        backend.left_out(model, state, gains)
         for may_open in (0, 1):
             backend.best_slots(model, state, bool(may_open), slots[may_open])
         constants, parameters = np.empty(4), np.zeros((4, model.likelihood.n_parameters()))
         backend.tangents(model.likelihood, model.prior, state._replace(rows=state.rows[:4]), constants, parameters)
         by_tangent, margins = np.empty(40, dtype=np.int64), np.empty(40)
         backend.tangent_slots(model, constants, parameters, by_tangent, margins)
-        found.append((scores, shares, densities, margins, slots, by_tangent))
+        found.append((scores, shares, densities, gains, margins, slots, by_tangent))
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_allclose(ours, theirs, **ROUNDING)
 
