@@ -64,7 +64,7 @@ class GroupingMixture(DrawnMixture):
         found = self._clusters_of(self._read_to_score(X), novelty)
         if merged is not None:
             return group_of(groups_of(self, merged), found)
-        return found if self._groups is None else group_of(self._groups, found)
+        return self._named(found)
 
     def predict_proba(self, X: Any) -> Matrix:
         """Posterior probability of each cluster for each point, shape (N, K + 1); the last column is a new cluster.
@@ -127,6 +127,10 @@ class GroupingMixture(DrawnMixture):
         if novelty and self._relevance is not None:
             found[have_new_values(self._relevance, points)] = -1
         return found
+
+    def _named(self, clusters: Labels) -> Labels:
+        """The labels of clusters: the groups that they belong to, where labels are of groups."""
+        return clusters if self._groups is None else group_of(self._groups, clusters)
 
     def _group_points(self, points: Any, weights: Weights) -> None:
         """Find the groups that ``groups=`` asks for, at the points of the fit."""

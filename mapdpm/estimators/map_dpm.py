@@ -8,23 +8,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mapdpm.backends import Backend
 from mapdpm.data import point_set
 from mapdpm.data.frames import Names
-from mapdpm.estimators.background import log_densities_of_others, pseudo_of_all
+from mapdpm.estimators.assessing import AssessingMixture
+from mapdpm.estimators.background import pseudo_of_all
 from mapdpm.estimators.base import WeightedEstimator
-from mapdpm.estimators.grouping import GroupingMixture
 from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
 from mapdpm.kinds.likelihood import Plan
 from mapdpm.merging.groups import check_groups
 from mapdpm.names import AUTO, STARTS
 from mapdpm.partition_priors import partition_prior
-from mapdpm.protocol import Model, Vector
+from mapdpm.protocol import Vector
 from mapdpm.search.fit import FitSettings, WarmStart
 from mapdpm.search.settings import ColumnParameters, SearchParameters, check_init, check_search
 from mapdpm.search.widths import family_to_fit
-from mapdpm.state import ClusterState
 from mapdpm.validation import check_count, check_weights
 
 
@@ -44,7 +42,7 @@ class _Parameters(ColumnParameters, SearchParameters, _Model):  # the fields of 
     _starts_known: ClassVar[tuple[str, ...]] = STARTS
 
 
-class MAPDPM(_Parameters, GroupingMixture, WeightedEstimator):
+class MAPDPM(_Parameters, AssessingMixture, WeightedEstimator):
     r"""Clusters at a mode of the posterior of a Dirichlet process mixture (MAP-DPM, Raykov2014).
 
     Finds a partition z of the points at a local maximum of the log joint log p(x, z) = log p(z | alpha) + sum_k log
@@ -215,7 +213,8 @@ class MAPDPM(_Parameters, GroupingMixture, WeightedEstimator):
             settings = settings._replace(**plan._asdict())
         weights = check_weights(sample_weight, n_points, self.discount)
         fitted = self._fit(settings, points, weights, warm)
-        self._groups = self._components = None
+        self._groups = self._components = self._calibration = None
+        self._points_of_fit = points, weights
         self._take(fitted, names)
         if self.groups is not None and (self.n_clusters_ > 1 or self.groups != AUTO):
             self._group_points(points, weights)
@@ -226,17 +225,7 @@ class MAPDPM(_Parameters, GroupingMixture, WeightedEstimator):
 
         With ``missing="skip"`` that of the values that are there: compare points with the same missing features only.
         """
-
-        def density(backend: Backend, model: Model, state: ClusterState) -> Vector:
-            densities = np.empty(point_set(model.data).n_points)
-            backend.log_densities(model, state, densities)
-            return densities
-
-        points = self._read_to_score(X)
-        found: Vector = self._in_chunks(points, density)
-        if self._relevance is not None:
-            found += log_densities_of_others(self._relevance, self._n_fitted, points, self.n_jobs)
-        return found
+        return self._log_densities(self._read_to_score(X))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
         """Mean log predictive density of the points of ``X``, in nats a point; with ``sample_weight`` weighted."""
@@ -264,6 +253,8 @@ class MAPDPM(_Parameters, GroupingMixture, WeightedEstimator):
     def to_bytes(self, dtype: str = "float64") -> bytes:
         """The model in the format of docs/format.md: the data for scoring, and behind it all fitted attributes."""
         self._check_fitted()
+        if self._points_of_fit is not None:
+            self._calibrated()
         return container.pack(self._mixture, extras_of(self), dtype)
 
     @classmethod

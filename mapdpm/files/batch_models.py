@@ -65,6 +65,9 @@ def common_extras(model: Any) -> dict[str, Any]:
     arrays = {name: getattr(model, name) for name in ("labels_", "history_") if hasattr(model, name)}
     if getattr(model, "_groups", None) is not None:
         arrays |= {"groups_": model.groups_} | ({"labels_": model.components_} if "labels_" in arrays else {})
+    calibration = getattr(model, "_calibration", None)
+    if calibration is not None:
+        arrays |= calibration._asdict()
     packed = {n: smallest_integers(a) if a.dtype.kind == "i" else a for n, a in arrays.items()}
     return plain | packed | extras_of_relevance(getattr(model, "_relevance", None))
 
@@ -164,6 +167,12 @@ def _are_groups(groups: Any, n_clusters: int) -> bool:
     )
 
 
+def _are_depths(depths: Any, above: Any) -> bool:
+    rising = np.all(np.isfinite(depths)) and np.all(np.diff(depths) >= 0.0)
+    falling = above.dtype.kind == "i" and np.all(np.diff(above.astype(np.int64)) < 0) and above.min() > 0
+    return bool(rising and falling and len(depths) == len(above))
+
+
 def check_results(extras: dict[str, Any], mixture: Mixture) -> None:
     """ValueError where the labels disagree with the counts of the model, or the history with the log joint.
 
@@ -176,6 +185,7 @@ def check_results(extras: dict[str, Any], mixture: Mixture) -> None:
     checks = {
         "labels": "labels_" not in extras or _are_labels(extras["labels_"], mixture.counts),
         "groups": "groups_" not in extras or _are_groups(extras["groups_"], len(mixture.counts)),
+        "depths": "depths" not in extras or _are_depths(extras["depths"], extras["above"]),
         "history": rising and history[-1] == extras["log_joint_"] and len(history) > extras["n_sweeps_"],
         "converged": isinstance(extras["converged_"], bool),
     }

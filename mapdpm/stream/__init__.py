@@ -9,12 +9,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mapdpm.assessment import Assessment
     from mapdpm.stream.alarm import Alarm, Alert, Episode
     from mapdpm.stream.errors import StreamFullError
     from mapdpm.stream.hdp import OnlineHDP
     from mapdpm.stream.hdp_hmm import OnlineHDPHMM
     from mapdpm.stream.online import OnlineMAPDPM
-    from mapdpm.stream.records import Assessment, Clusters, Event
+    from mapdpm.stream.records import Clusters, Event
     from mapdpm.stream.selector import OnlineAlphaSelector
 
 __all__ = [
@@ -34,8 +35,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        for home in ("errors", "records", "alarm", "online", "hdp", "hdp_hmm", "selector"):
-            module = importlib.import_module(f"mapdpm.stream.{home}")
+        for home in (".errors", ".records", "mapdpm.assessment", ".alarm", ".online", ".hdp", ".hdp_hmm", ".selector"):
+            module = importlib.import_module(home, "mapdpm.stream")
             if hasattr(module, name):
                 return getattr(module, name)
     msg = f"module 'mapdpm.stream' has no attribute {name!r}"

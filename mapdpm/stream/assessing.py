@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mapdpm.assessment import Assessment
 from mapdpm.stream.c_learner import NO_GROUP, Learner
-from mapdpm.stream.records import Assessment
 
 _NO_ID = NO_GROUP
 """The id of no cluster: MAPDPM_NO_ID."""

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm.assessment import Assessment
 from mapdpm.stream.assessing import assessment_of
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.lock import Lock
-from mapdpm.stream.records import Assessment
 
 
 class FastPath:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm.assessment import Assessment
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.files import container
 from mapdpm.likelihoods import NormalKnownVariance
@@ -23,7 +24,6 @@ from mapdpm.stream.c_options import Settings, concentration, settings_for
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.points import microseconds_of_many
 from mapdpm.stream.pointwise import PointwiseLearner
-from mapdpm.stream.records import Assessment
 from mapdpm.stream.settings import ClusterSettings
 from mapdpm.validation import check_choice, check_count, check_number, refuse_value
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mapdpm.protocol import Labels, Matrix, Vector
 
@@ -19,21 +19,6 @@ class Event(NamedTuple):
     id: int
     other: int | None
     when: int
-
-
-class Assessment(NamedTuple):
-    """How unusual a point is, or many points: then each entry is an array, one number a point.
-
-    ``id`` is the cluster that learned the point, or the best existing one if it was not learned; -1 if there is none.
-    ``log_density`` is the log predictive density in nats, ``novelty`` the probability of a new cluster, and
-    ``surprise`` the share of points that are expected to be at least as unusual. All three are from before the point
-    was learned, and nan during the warm-up.
-    """
-
-    id: Any
-    log_density: Any
-    novelty: Any
-    surprise: Any
 
 
 class Clusters(NamedTuple):

@@ -14,7 +14,7 @@ import mapdpm
 from repository import ROOT
 from tests.marks import complete_but
 
-GUESTS = ("numba", "scipy", "matplotlib", "sklearn", "pandas", "river", "paho")
+GUESTS = ("numba", "scipy", "matplotlib", "sklearn", "pandas", "pyod", "river", "paho")
 
 
 def child(code: str) -> str:
