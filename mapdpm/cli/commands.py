@@ -27,6 +27,7 @@ from mapdpm.files.disk import write_file
 from mapdpm.files.errors import ModelFileError
 from mapdpm.kinds.columns import Columns
 from mapdpm.likelihoods._as_given import parameters_of
+from mapdpm.likelihoods._shape import is_full
 from mapdpm.names import AUTO
 from mapdpm.plots.canvas import KINDS
 
@@ -251,6 +252,7 @@ def _summary(
         "log_joint": model.log_joint_,
         "sweeps": model.n_sweeps_,
         "converged": model.converged_,
+        "covariance": "full" if is_full(model.likelihood_) else "diagonal",
         "backend": model.backend_,
         "seconds": round(seconds, 3),
     }

@@ -1,13 +1,14 @@
-"""Points as vectors in standard units, which moves cut along; sums in an order that C and numpy share."""
+"""Points as vectors in standard units, which moves and starts cut along; sums in an order that C and numpy share."""
 
 from __future__ import annotations
 
+import heapq
 from typing import Any
 
 import numpy as np
 
 from mapdpm.data import point_set
-from mapdpm.protocol import Matrix, Vector
+from mapdpm.protocol import Labels, Matrix, Vector
 
 _ROUNDING = 1e-12
 """A column is constant if its standard deviation is at most this share of its largest entry."""
@@ -37,6 +38,24 @@ def standard_columns(data: Any) -> Matrix:
     varies = scale > _ROUNDING * largest
     columns *= (varies / np.where(varies, scale, 1.0))[:, None]
     return columns
+
+
+def cells_of(data: Any, n_cells: int) -> Labels:
+    """A balanced partition of points: the largest cell is halved at the median of its longest direction, and so on."""
+    X = np.nan_to_num(standardised(data), posinf=0.0, neginf=0.0)
+    heap = [(-len(X), 0, np.arange(len(X)))]
+    while len(heap) < n_cells:
+        _, number, own = heapq.heappop(heap)
+        apart = X[own] - X[own].mean(axis=0)
+        direction = np.linalg.eigh(apart.T @ apart)[1][:, -1]
+        order = own[np.argsort(apart @ direction, kind="stable")]
+        half = len(order) // 2
+        for place, part in enumerate((order[:half], order[half:])):
+            heapq.heappush(heap, (-len(part), 2 * number + 1 + place, part))
+    labels = np.empty(len(X), dtype=np.int64)
+    for cell, (_, _, own) in enumerate(heap):
+        labels[own] = cell
+    return labels
 
 
 def sums(rows: Matrix) -> Vector:

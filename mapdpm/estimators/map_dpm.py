@@ -13,11 +13,13 @@ from mapdpm.data.frames import Names
 from mapdpm.estimators.assessing import AssessingMixture
 from mapdpm.estimators.background import pseudo_of_all
 from mapdpm.estimators.base import WeightedEstimator
+from mapdpm.estimators.stretched import warn_where_stretched
 from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
 from mapdpm.kinds.likelihood import Plan
+from mapdpm.likelihoods._shape import MOST_COLUMNS
 from mapdpm.merging.groups import check_groups
-from mapdpm.names import AUTO, STARTS
+from mapdpm.names import AUTO, COVARIANCE, MISSING, STARTS
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Vector
 from mapdpm.search.fit import FitSettings, WarmStart
@@ -87,7 +89,7 @@ class MAPDPM(_Parameters, AssessingMixture, WeightedEstimator):
         groups, by overlap. None: of clusters.
     n_restarts : int
         Number of runs; the best log joint wins. The first starts from ``init``. The others "regroup" the best result so
-        far, start from it after a few Gibbs sweeps, or in random order; with ``moves=()`` all start in random order.
+        far, start from it after a few Gibbs sweeps, from many cells, or in random order; with ``moves=()`` all in that.
     max_sweeps : int
         Most sweeps in a row, with no other move between. ``init=labels, moves=(), max_sweeps=0``: J of these labels.
     time_limit : float or None
@@ -216,6 +218,8 @@ class MAPDPM(_Parameters, AssessingMixture, WeightedEstimator):
         self._groups = self._components = self._calibration = None
         self._points_of_fit = points, weights
         self._take(fitted, names)
+        if settings.covariance == COVARIANCE[0] and (self.missing != MISSING[0] or self.n_features_in_ > MOST_COLUMNS):
+            warn_where_stretched(settings, points, fitted, names)
         if self.groups is not None and (self.n_clusters_ > 1 or self.groups != AUTO):
             self._group_points(points, weights)
         return fitted.warm

@@ -10,6 +10,7 @@ import numpy as np
 from mapdpm import objective
 from mapdpm.backends import Backend
 from mapdpm.data import point_set
+from mapdpm.data.standard import cells_of
 from mapdpm.protocol import Labels, Model, Vector
 from mapdpm.search.ascent import Plan, Report
 from mapdpm.search.exhaustive import MOST_POINTS, shapes_of
@@ -17,6 +18,7 @@ from mapdpm.state import ClusterState, blank_row, compacted, empty, resized
 
 _FIRST_CAPACITY = 16
 _GIBBS_SWEEPS = 3
+_CELLS, _CELLS_OF_A_RUN, _FEWEST_IN_CELL = "cells", (10, 81), 4
 
 
 class Problem(NamedTuple):
@@ -113,13 +115,17 @@ class Problem(NamedTuple):
     # ---- what a run asks --------------------------------------------------------------------------------------------
 
     def starts(self, name: str, plan: Plan, rng: np.random.Generator, report: Report) -> Iterator[ClusterState]:  # noqa: ARG002
-        """A sequential start, or one cluster of all points.
+        """A sequential start, or one cluster of all points; of "cells", some dozens of a balanced partition.
 
         One cluster of all points stands beside a sequential start if moves follow. Under a large concentration, points
         open clusters of their own one by one, and single moves do not undo that; from one cluster, splits find the
         clusters that pay.
         """
         n = self.n_points
+        if name == _CELLS:
+            n_cells = min(int(rng.integers(*_CELLS_OF_A_RUN)), n // _FEWEST_IN_CELL, self.max_clusters or n)
+            yield self.from_labels(cells_of(self.model.data, max(n_cells, 1)))
+            return
         if name != "single":
             order = np.arange(n) if name == "sequential" else rng.permutation(n)
             state = self.sequential(order.astype(np.int64, copy=False))
@@ -130,7 +136,7 @@ class Problem(NamedTuple):
 
     def later(self, plan: Plan) -> tuple[str, ...]:
         """After the best run; without moves in random order: the paper's runs know no other."""
-        return ("best", "gibbs", "random-order") if plan.moves else ("random-order",)
+        return ("best", _CELLS, "best", "gibbs", "random-order") if plan.moves else ("random-order",)
 
     def perturbed(self, state: ClusterState, rng: np.random.Generator) -> ClusterState:
         """``state`` after a few Gibbs sweeps. Edits it, or replaces it when it grows. O(N K D)."""

@@ -5,8 +5,8 @@ import pytest
 from sklearn.cluster import KMeans
 
 from mapdpm import MAPDPM, Mixed, NormalGamma
+from mapdpm.data.standard import cells_of
 from mapdpm.search import fitted_prior
-from mapdpm.search.over_split import cells_of
 from tests.marks import ends_early
 
 
