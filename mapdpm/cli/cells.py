@@ -10,7 +10,8 @@ from typing import ClassVar
 from mapdpm.data.columns import CATEGORY, FLAG, NUMBER
 
 MISSING = ("", "na", "n/a", "#n/a", "null", "none", "?", "-")
-
+MISSING_NUMBERS = (*MISSING, "unavailable", "unknown")
+"""Also what home automation writes for a number that a sensor does not give; a category may be called so."""
 
 _NO_TEXT = re.compile(r"^\s*[+-]?[\d.,]|[;\t]")
 
@@ -56,15 +57,19 @@ def is_text(cell: str) -> bool:
     return bool(cell.strip()) and value_of(cell) is None
 
 
-def is_missing(cell: str, value: float | None) -> bool:
-    """Whether a cell, whose ``value_of`` is ``value``, means a missing value."""
-    return math.isnan(value) if value is not None else cell.strip().lower() in MISSING
+def is_missing(cell: str, value: float | None, kind: str | None = None) -> bool:
+    """Whether a cell of a column of this kind, whose ``value_of`` is ``value``, means a missing value."""
+    return math.isnan(value) if value is not None else cell.strip().lower() in _words(kind)
+
+
+def _words(kind: str | None) -> tuple[str, ...]:
+    return MISSING_NUMBERS if kind == NUMBER else MISSING
 
 
 def complaint_of(cell: str, value: float | None, row: Sequence[str], kind: str | None = NUMBER) -> str:
     """The error message for a cell that holds no finite number: the problem, and what to do."""
     text = cell.strip()
-    if text.lower() in MISSING:
+    if text.lower() in _words(kind):
         found = f"missing: {text!r}" if text else "blank"
         return f"is {found}; remove or fill such rows, or learn with --missing skip"
     if kind == FLAG:

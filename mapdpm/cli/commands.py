@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Sequence
@@ -16,25 +15,20 @@ from mapdpm import columns, load, plots, select_alpha
 from mapdpm.cli import demo, results, stderr, stdout, tables, tuning
 from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import beside_groups, chosen, warned
-from mapdpm.cli.kinds import kinds_of, named_kinds, of_cells, unusual
+from mapdpm.cli.kinds import kinds_of, named_kinds, of_cells
 from mapdpm.cli.likelihoods import likelihood_of_table
 from mapdpm.cli.models import check_convertible, model_and_table, model_of
 from mapdpm.cli.progress import ProgressLine
+from mapdpm.cli.summary import summary
 from mapdpm.cli.tables import Table
 from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.files.c_export import as_stream, c_files
 from mapdpm.files.disk import write_file
 from mapdpm.files.errors import ModelFileError
-from mapdpm.kinds.columns import Columns
-from mapdpm.likelihoods._as_given import parameters_of
-from mapdpm.likelihoods._shape import is_full
 from mapdpm.names import AUTO
 from mapdpm.plots.canvas import KINDS
 
 PICTURE = Path("mapdpm_demo.png")
-
-_MOST_NAMES = 6
-_MOST_NUMBERS = 3
 
 
 def fit(arguments: argparse.Namespace) -> None:
@@ -44,6 +38,7 @@ def fit(arguments: argparse.Namespace) -> None:
         _check_picture(arguments.picture)
     choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
     table, stated = _table(arguments, beside_groups(choice, arguments.groups))
+    table, there = table.with_values(arguments.data)
     progress = ProgressLine(quiet=arguments.quiet, verbose=arguments.verbose)
     likelihood = likelihood_of_table(arguments, table, stated)
     model = model_of(arguments, likelihood, progress)
@@ -63,15 +58,16 @@ def fit(arguments: argparse.Namespace) -> None:
     if arguments.picture is not None:
         write_file(arguments.picture, _picture(model, table, labels, arguments.picture))
     if arguments.labels is not None:
-        results.write_text(arguments.labels, results.lines(["label"], labels[:, None].tolist(), arguments.format))
+        rows = results.in_place(labels[:, None].tolist(), there, [-1])
+        results.write_text(arguments.labels, results.lines(["label"], rows, arguments.format))
     if not arguments.quiet:
         merged = None if labels.max() + 1 == model.n_clusters_ else np.bincount(labels).tolist()
         found = columns(table, stated) if likelihood == AUTO else None
-        summary = _summary(model, table, seconds, arguments.format, merged, found)
+        text = summary(model, table.values.shape, table.columns, seconds, arguments.format, merged, found)
         if arguments.labels is not None and str(arguments.labels) == results.STDOUT:
-            stderr.write(f"{summary}\n")
+            stderr.write(f"{text}\n")
         else:
-            stdout.write(f"{summary}\n")
+            stdout.write(f"{text}\n")
 
 
 def tune(arguments: argparse.Namespace) -> None:
@@ -132,25 +128,29 @@ def predict(arguments: argparse.Namespace) -> None:
     """``mapdpm predict``."""
     _check_targets([arguments.model, arguments.data], _file(arguments.out))
     model, table = model_and_table(arguments)
+    table, there = table.with_values(arguments.data)
+    absent: list[int | None] = [-1]
     if arguments.proba:
         found = model.predict_proba(table, **table.metadata())
         names, rows = [*(f"cluster_{k}" for k in range(found.shape[1] - 1)), "new"], found.tolist()
+        absent = [None] * found.shape[1]
     else:
         novelty = {"novelty": True} if arguments.novelty else {}  # streams have no such argument
         names, rows = ["label"], model.predict(table, **novelty, **table.metadata())[:, None].tolist()
-    results.write_text(arguments.out, results.lines(names, rows, arguments.format))
+    results.write_text(arguments.out, results.lines(names, results.in_place(rows, there, absent), arguments.format))
 
 
 def score(arguments: argparse.Namespace) -> None:
     """``mapdpm score``."""
     _check_targets([arguments.model, arguments.data], _file(arguments.out))
     model, table = model_and_table(arguments)
+    table, there = table.with_values(arguments.data)
     if not hasattr(model, "score_samples"):
         msg = f"{arguments.model} holds states in time, which score whole sequences; use HDPHMM.score in Python"
         raise ValueError(msg)
     if not arguments.mean:
         rows = model.score_samples(table, **table.metadata())[:, None].tolist()
-        text = results.lines(["log_density"], rows, arguments.format)
+        text = results.lines(["log_density"], results.in_place(rows, there, [None]), arguments.format)
     elif arguments.format == "jsonl":
         text = results.lines(["mean_log_density"], [[model.score(table, **table.metadata())]], arguments.format)
     else:
@@ -232,91 +232,6 @@ def _picture(model: Any, table: Table, labels: Any, path: Path) -> bytes:
         return plots.image(plots.columns(model, table, labels=labels)[0], path.suffix[1:])
     ax = plots.density(model, table) if one else plots.clusters(model, table, labels=labels)
     return plots.image(ax, path.suffix[1:])
-
-
-def _summary(
-    model: Any, table: Table, seconds: float, kind: str, merged: list[int] | None, found: Columns | None
-) -> str:
-    rows, columns = table.values.shape
-    prior = {name: np.asarray(value).tolist() for name, value in parameters_of(model.likelihood_).items()}
-    facts = {
-        "rows": rows,
-        "columns": columns if table.columns is None else list(table.columns),
-        **({} if found is None else _kinds(found)),
-        **_relevant(model, table),
-        **({} if table.groups is None else {"groups": len(model.group_names_)}),
-        "clusters": model.n_clusters_,
-        "sizes": model.cluster_sizes_.tolist(),
-        **({} if merged is None else {"merged": merged}),
-        "prior": prior,
-        "log_joint": model.log_joint_,
-        "sweeps": model.n_sweeps_,
-        "converged": model.converged_,
-        "covariance": "full" if is_full(model.likelihood_) else "diagonal",
-        "backend": model.backend_,
-        "seconds": round(seconds, 3),
-    }
-    if kind == "jsonl":
-        return json.dumps(facts)
-    shown = facts | {
-        "columns": str(columns) if table.columns is None else f"{columns} ({_shortened(table.columns)})",
-        **_kinds_line(found, table),
-        **({} if merged is None else {"clusters": f"{model.n_clusters_} components in {len(merged)} groups"}),
-        **({"relevant": _relevant_line(facts["relevant"], columns)} if "relevant" in facts else {}),
-        "prior": _prior_line(prior),
-        "log_joint": f"{model.log_joint_:.6f} nats",
-        "converged": "yes" if model.converged_ else "no",
-        "seconds": f"{seconds:.3f}",
-    }
-    texts = {name: " ".join(map(str, each)) if isinstance(each, list) else each for name, each in shown.items()}
-    return "\n".join(f"{name.replace('_', ' '):<10} {text}" for name, text in texts.items())
-
-
-def _names(table: Table) -> list[str]:
-    """The names of the columns, or their positions from 1."""
-    return (
-        [str(place) for place in range(1, table.values.shape[1] + 1)] if table.columns is None else list(table.columns)
-    )
-
-
-def _kinds(found: Columns) -> dict[str, Any]:
-    """The kinds of columns that are not continuous, as ``--kinds`` takes them; nothing where all are."""
-    kinds = {str(column.name): column.word() for column in found if column.said() or column.note}
-    return {"kinds": kinds} if kinds else {}
-
-
-def _kinds_line(found: Columns | None, table: Table) -> dict[str, str]:
-    line = "" if found is None else unusual(found, _names(table), len(table.values))
-    return {"kinds": line} if line else {}
-
-
-def _relevant(model: Any, table: Table) -> dict[str, Any]:
-    """The columns that carry clusters, by name or by position from 1; nothing where all do."""
-    columns = np.arange(1, len(model.relevant_) + 1) if table.columns is None else np.array(table.columns, dtype=object)
-    return {} if model.relevant_.all() else {"relevant": columns[model.relevant_].tolist()}
-
-
-def _relevant_line(relevant: list[Any], n_columns: int) -> str:
-    names = f" ({_shortened([str(each) for each in relevant])})" if relevant else ""
-    return f"{len(relevant)} of {n_columns}{names}"
-
-
-def _prior_line(prior: dict[str, Any]) -> str:
-    """The parameters of the prior, six digits each; a few of a vector."""
-
-    def text(value: Any) -> str:
-        if not isinstance(value, list):
-            return f"{value:.6g}"
-        entries = np.ravel(value).tolist()
-        return " ".join([f"{each:.6g}" for each in entries[:_MOST_NUMBERS]] + ["..."] * (len(entries) > _MOST_NUMBERS))
-
-    return ", ".join(f"{name} {text(value)}" for name, value in prior.items())
-
-
-def _shortened(names: Sequence[str]) -> str:
-    """All names if they are few, else the first ones and the last."""
-    few = [*names[:_MOST_NAMES], "...", names[-1]] if len(names) > _MOST_NAMES + 1 else names
-    return stderr.printable(", ".join(few))
 
 
 def _file(path: Path | None) -> Path | None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 from mapdpm.cli.cells import complaint_of, is_missing, value_of
 from mapdpm.cli.feed import refuse_input
 from mapdpm.cli.tables import counted
+from mapdpm.data.columns import NUMBER
 from mapdpm.files.errors import refuse_damaged
 
 _LATEST = 1e12  # seconds; more would overflow 64 bits of microseconds
@@ -47,7 +48,7 @@ class Fields(NamedTuple):
         x = []
         for place in self.places:
             value = value_of(cells[place])
-            if gaps and is_missing(cells[place], value):
+            if gaps and is_missing(cells[place], value, NUMBER):
                 value = math.nan
             elif value is None or not math.isfinite(value):
                 self._refuse(place, complaint_of(cells[place], value, cells))

@@ -16,10 +16,19 @@ STDOUT = STDIN
 
 
 def lines(names: Sequence[str], rows: Iterable[Sequence[Any]], kind: str) -> str:
-    """Rows of numbers as text: CSV with a header, or one JSON object a line. Floats keep all digits."""
+    """Rows of numbers as text: CSV with a header, or one JSON object a line. Floats keep all digits; None is blank."""
     if kind == "jsonl":
         return "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
-    return "\n".join([",".join(names), *(",".join(map(repr, row)) for row in rows)]) + "\n"
+    return (
+        "\n".join([",".join(names), *(",".join("" if each is None else repr(each) for each in row) for row in rows)])
+        + "\n"
+    )
+
+
+def in_place(rows: Iterable[Any], there: Iterable[Any], absent: Any) -> list[Any]:
+    """``rows`` of results at the places that are ``there``, and ``absent`` at the others."""
+    known = iter(rows)
+    return [next(known) if each else absent for each in there]
 
 
 def write_text(path: Path | None, text: str) -> None:

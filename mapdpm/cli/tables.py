@@ -6,8 +6,10 @@ import contextlib
 import csv
 import gzip
 import io
+import itertools
 import math
 import sys
+import warnings
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -84,6 +86,20 @@ class Table(NamedTuple):
             return values
         texts = np.array([*self.levels[place], None], dtype=object)
         return texts[np.where(np.isnan(values), len(texts) - 1, values).astype(np.int64)]
+
+    def with_values(self, path: str | Path) -> tuple[Table, NDArray[np.bool_]]:
+        """The rows that have a value, and which rows those are; others warn, ValueError where there are none."""
+        there = np.asarray(~np.isnan(self.values).all(axis=1))
+        if there.all():
+            return self, there
+        if not there.any():
+            msg = f"{name_of(path)} has no row with a value in these columns"
+            raise ValueError(msg)
+        absent = counted(len(there) - int(there.sum()), "row")
+        first = int(np.argmin(there)) + 1
+        warnings.warn(f"{absent} without any value left out, the first is row {first} of the data", stacklevel=2)
+        groups = None if self.groups is None else tuple(itertools.compress(self.groups, there))
+        return self._replace(values=self.values[there], groups=groups), there
 
     def metadata(self) -> dict[str, Any]:
         """The arguments of a model besides the points: ``groups``, where there are some."""
@@ -197,7 +213,7 @@ def numbers(
     for line, cells in source:
         for column, reader in zip(columns, readers, strict=True):
             value = reader.value(cells[column])
-            if gaps and is_missing(cells[column], value):
+            if gaps and is_missing(cells[column], value, reader.kind):
                 value = math.nan
             elif value is None or not math.isfinite(value):
                 name = f" ({names[column]})" if names and names[column] else ""

@@ -188,6 +188,31 @@ def test_merged_clusters(folder, points, capsys):
     )
 
 
+def test_rows_without_any_value_keep_their_places(folder, capsys):
+    """Left out of the fit with a warning; label -1, and no score."""
+    Path("gaps.csv").write_text("a,b\n0.1,0.2\n,\n0.3,\nNA,unavailable\n9.1,8.8\n9.2,9.3\n")
+    fit = ["fit", "gaps.csv", "--missing", "skip", "--out", "gaps.mdpm", "--labels", "labels.csv"]
+    assert cli.main(fit) == 0
+    assert "2 rows without any value left out, the first is row 2 of the data" in capsys.readouterr().err
+    labels = Path("labels.csv").read_text().split()[1:]
+    assert [labels[1], labels[3]] == ["-1", "-1"]
+    assert len(labels) == 6
+    assert cli.main(["predict", "gaps.mdpm", "gaps.csv"]) == 0
+    assert capsys.readouterr().out.split()[1:] == labels
+    assert cli.main(["score", "gaps.mdpm", "gaps.csv"]) == 0
+    scores = capsys.readouterr().out.splitlines()[1:]
+    assert [line == "" for line in scores] == [False, True, False, True, False, False]
+    assert cli.main(["predict", "gaps.mdpm", "gaps.csv", "--proba", "--format", "jsonl"]) == 0
+    rows = [json.loads(line) for line in lines_of(capsys)]
+    assert set(rows[1].values()) == {None}
+    assert sum(rows[0].values()) == pytest.approx(1.0)
+    Path("empty.csv").write_text("a,b\n,\nNA,\n")
+    assert_refused(capsys, [*fit[:1], "empty.csv", *fit[2:4]], 1, "empty.csv has no row with a value")
+    Path("words.csv").write_text("a,kind\n1,unknown\nunknown,unknown\n3,known\n4,known\n")
+    assert cli.main(["fit", "words.csv", "--missing", "skip", "--kinds", "kind=category"]) == 0
+    assert "warning" not in capsys.readouterr().err  # a category may be called so
+
+
 def test_groups_that_belong_together(folder, capsys):
     """Labels of ``fit`` and of ``predict`` are of groups, and the summary says so; with none, of clusters."""
     X, _ = make_moons(400, noise=0.05, random_state=0)
