@@ -17,7 +17,7 @@ from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import beside_groups, chosen, warned
 from mapdpm.cli.kinds import kinds_of, named_kinds, of_cells
 from mapdpm.cli.likelihoods import likelihood_of_table
-from mapdpm.cli.models import check_convertible, model_and_table, model_of
+from mapdpm.cli.models import check_convertible, form_of_arguments, model_and_table, model_of
 from mapdpm.cli.progress import ProgressLine
 from mapdpm.cli.summary import summary
 from mapdpm.cli.tables import Table
@@ -120,7 +120,7 @@ def _table(arguments: argparse.Namespace, choice: tables.Choice) -> tuple[Table,
         return [of_cells(kind) for kind in kinds]
 
     gaps = arguments.missing == "skip"
-    table = tables.read_csv(arguments.data, choice, arguments.delimiter, gaps=gaps, kinds=of_columns)
+    table = tables.read_csv(arguments.data, choice, form_of_arguments(arguments), gaps=gaps, kinds=of_columns)
     return table, {name: kind for name, kind in zip(table.names, kinds, strict=True) if kind is not None}
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn, Protocol, Self
 
 from mapdpm.cli import checkpoint, tables
-from mapdpm.cli.tables import MODEL, STDIN, name_of
+from mapdpm.cli.forms import MODEL, STDIN
+from mapdpm.cli.tables import name_of
 
 _CHUNK = 1 << 16
 _POLL = 0.1  # seconds between looks at a file that others write

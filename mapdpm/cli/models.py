@@ -8,6 +8,7 @@ from typing import Any
 from mapdpm import MAPDPM, Categorical, HDPMixture, OnlineHDPHMM, OnlineMAPDPM, load
 from mapdpm.cli import tables
 from mapdpm.cli.columns import beside_groups, chosen, model_columns
+from mapdpm.cli.forms import Form, form_of
 from mapdpm.cli.kinds import of_model
 from mapdpm.cli.tables import Table, counted, name_of
 from mapdpm.cli.usage import UsageError, refuse_argument
@@ -65,7 +66,7 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
     choice = beside_groups(choice, arguments.groups)
     gaps, kinds = getattr(model, "missing", None) == "skip", of_model(model)
     reader = None if kinds is None else lambda _, places: kinds if len(kinds) == len(places) else [None] * len(places)
-    table = tables.read_csv(arguments.data, choice, arguments.delimiter, gaps=gaps, kinds=reader)
+    table = tables.read_csv(arguments.data, choice, form_of_arguments(arguments), gaps=gaps, kinds=reader)
     found, wanted = table.values.shape[1], _n_columns(model)
     if found != wanted:
         given = f"--columns has {counted(found, 'column')}"
@@ -74,6 +75,11 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
         msg = f"{given}, but {arguments.model} was fitted on {wanted}{hint}"
         raise ValueError(msg)
     return model, table._replace(columns=None if names is None else tuple(names))
+
+
+def form_of_arguments(arguments: argparse.Namespace) -> Form:
+    """The form of the data, as the options say it and else as it is found."""
+    return form_of(arguments.data, arguments.delimiter, arguments.decimal, arguments.encoding)
 
 
 def _n_columns(model: Any) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import mapdpm
-from mapdpm.cli import values
+from mapdpm.cli import forms, values
 from mapdpm.cli.broker_options import alarm_options, broker_options
 from mapdpm.cli.kinds import kind_options, shape_options
 from mapdpm.cli.stderr import report
@@ -237,7 +237,7 @@ def _stream_options(stream: argparse.ArgumentParser) -> None:
     stream.add_argument("data", type=Path, nargs="?", help=text)
     text = "wait for more at the end of the file, until a signal comes"
     stream.add_argument("--follow", action="store_true", help=text)
-    _column_options(stream, "all", None)
+    _column_options(stream, "all")
     stream.add_argument("--time", metavar="COLUMN", help="the column with the time of each point, in seconds (none)")
     text = 'features that the learner gets instead of the columns, as "Lag(2) | Centre(100)" (none)'
     stream.add_argument("--features", metavar="TEXT", help=text)
@@ -309,18 +309,18 @@ def _demo_options(demo: argparse.ArgumentParser) -> None:
 def _input_options(command: argparse.ArgumentParser, default: str) -> None:
     text = "CSV file, one point a row, gzip too; - is stdin; a header is recognised"
     command.add_argument("data", type=Path, help=text)
-    _column_options(command, default, ",")
+    _column_options(command, default)
+    forms.add_options(command)
 
 
-def _column_options(command: argparse.ArgumentParser, default: str, delimiter: str | None) -> None:
+def _column_options(command: argparse.ArgumentParser, default: str) -> None:
     text = f"names or positions of the columns to use, as height,3 or 2-4 or 3- or all-but:label ({default})"
     command.add_argument("--columns", action="append", metavar="LIST", help=text)
     command.add_argument(
         "--delimiter",
         type=values.character,
-        default=delimiter,
         metavar="CHAR",
-        help="separator of cells, such as tab (comma)",
+        help="separator of cells, such as tab (found; comma in streams)",
     )
 
 

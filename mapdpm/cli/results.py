@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mapdpm.cli import stdout
-from mapdpm.cli.tables import STDIN
+from mapdpm.cli.forms import STDIN
 from mapdpm.files.disk import write_file
 
 STDOUT = STDIN

@@ -8,8 +8,8 @@ from typing import Any
 
 from mapdpm.cli import checkpoint, stderr, stdout
 from mapdpm.cli.feed import Signals
+from mapdpm.cli.forms import STDIN
 from mapdpm.cli.mqtt import Subscription
-from mapdpm.cli.tables import STDIN
 from mapdpm.cli.usage import refuse_argument
 from mapdpm.files.errors import UnwritableError
 

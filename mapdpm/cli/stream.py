@@ -19,12 +19,13 @@ from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.columns import chosen, listed, place_of, warned
 from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source, refuse_input
 from mapdpm.cli.fields import Fields
+from mapdpm.cli.forms import STDIN
 from mapdpm.cli.results import STDOUT
 from mapdpm.cli.sinks import Printed, Publication, Sink, Written
 from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
 from mapdpm.cli.stream_features import StreamFeatures
-from mapdpm.cli.tables import STDIN, counted
+from mapdpm.cli.tables import counted
 from mapdpm.cli.usage import UsageError
 from mapdpm.files.errors import ModelFileError, UnwritableError, refuse_damaged
 from mapdpm.stream import Event, OnlineHDPHMM, OnlineMAPDPM, StreamFullError

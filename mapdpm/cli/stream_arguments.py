@@ -7,7 +7,7 @@ from typing import Any
 
 from mapdpm import NormalGamma
 from mapdpm.cli.checkpoint import LEARNER, OTHERS, STATES, parameters_of
-from mapdpm.cli.tables import STDIN
+from mapdpm.cli.forms import STDIN
 from mapdpm.cli.usage import UsageError, refuse, refuse_argument
 from mapdpm.likelihoods._parameters import RESOLUTION
 from mapdpm.likelihoods._registry import family_named

@@ -22,18 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.cli.cells import CellReader, complaint_of, is_missing, is_text, value_of
+from mapdpm.cli.forms import GZIP, MODEL, PLAIN, STDIN, UTF_8, Form
 from mapdpm.data.columns import CATEGORY, FLAG, NUMBER
 from mapdpm.files.json_text import RATIO, SPARE
 from mapdpm.protocol import Matrix
 
-STDIN = "-"
-MODEL = b"MDPM"
-"""The first bytes of a model file."""
 LONGEST_LINE = 1 << 22
 """Characters of a line, some 200,000 numbers: an endless line must not fill the memory."""
 MOST_COLUMNS = 1 << 17
 """Columns of a line: each cell takes some 60 bytes, however short it is."""
-_GZIP = b"\x1f\x8b"
 
 Row: TypeAlias = tuple[int, list[str]]
 """The number of a line, counted from 1, and its cells."""
@@ -122,9 +119,9 @@ Kinds: TypeAlias = Callable[[Sequence[str], Sequence[int]], Sequence[str | None]
 
 
 def read_csv(
-    path: str | Path, choice: Choice = every, delimiter: str = ",", *, gaps: bool = False, kinds: Kinds | None = None
+    path: str | Path, choice: Choice = every, form: Form = PLAIN, *, gaps: bool = False, kinds: Kinds | None = None
 ) -> Table:
-    """The chosen columns of a UTF-8 file of separated values, also gzip; "-" is standard input.
+    """The chosen columns of a file of separated values in this form, also gzip; "-" is standard input.
 
     With ``gaps`` missing values are NaN, and no error. Without ``kinds`` all columns are numbers.
 
@@ -139,7 +136,7 @@ def read_csv(
     OSError
         The file cannot be read.
     """
-    source = rows(path, delimiter)
+    source = rows(path, form)
     first = next(source)
     cells = [cell.strip() for cell in first[1]]
     columns = choice(name_of(path), cells)
@@ -175,10 +172,10 @@ def _with_groups(path: str | Path, source: Iterable[Row], column: int, groups: l
         yield line, cells
 
 
-def rows(path: str | Path, delimiter: str = ",") -> Iterator[Row]:
+def rows(path: str | Path, form: Form = PLAIN) -> Iterator[Row]:
     """The rows of a file of separated values, at least one and all of one width; errors as in ``read_csv``."""
     width, blank = 0, 0
-    for line, cells in _lines(path, delimiter):
+    for line, cells in _lines(path, form):
         if not cells:
             blank = blank or line
             continue
@@ -189,7 +186,7 @@ def rows(path: str | Path, delimiter: str = ",") -> Iterator[Row]:
         if len(cells) != width:
             msg = f"{name_of(path)}: line {line} has {counted(len(cells), 'column')}, but the first row has {width}"
             raise ValueError(msg)
-        yield line, cells
+        yield line, form.cells(cells)
     if not width:
         msg = f"{name_of(path)} is empty"
         raise ValueError(msg)
@@ -233,7 +230,7 @@ def _most_values(path: str | Path) -> float:
     if str(path) == STDIN or not Path(path).is_file():
         return math.inf
     with Path(path).open("rb") as file:
-        compressed = file.read(len(_GZIP)) == _GZIP
+        compressed = file.read(len(GZIP)) == GZIP
     return (SPARE + RATIO * Path(path).stat().st_size) / np.dtype(np.float64).itemsize if compressed else math.inf
 
 
@@ -248,7 +245,7 @@ def counted(number: int, thing: str) -> str:
 
 
 @contextlib.contextmanager
-def _opened(path: str | Path) -> Iterator[IO[str]]:
+def _opened(path: str | Path, encoding: str) -> Iterator[IO[str]]:
     """The text of a file or of standard input, uncompressed where it begins as gzip does."""
     with contextlib.ExitStack() as stack:
         if str(path) == STDIN and sys.stdin is None:
@@ -259,8 +256,8 @@ def _opened(path: str | Path) -> Iterator[IO[str]]:
         if begins == MODEL:
             msg = f"{name_of(path)} is a model file, not a CSV file of points; mapdpm predict and score use models"
             raise ValueError(msg)
-        data = gzip.GzipFile(fileobj=raw) if begins.startswith(_GZIP) else raw
-        text = io.TextIOWrapper(data, encoding="utf-8-sig", newline="")
+        data = gzip.GzipFile(fileobj=raw) if begins.startswith(GZIP) else raw
+        text = io.TextIOWrapper(data, encoding=encoding, newline="")
         try:
             yield text
         finally:
@@ -287,17 +284,18 @@ class _Lines:
             yield line
 
 
-def _lines(path: str | Path, delimiter: str) -> Iterator[Row]:
-    with _opened(path) as file:
-        lines = _Lines(file, name_of(path), delimiter)
-        reader = csv.reader(lines, delimiter=delimiter)
+def _lines(path: str | Path, form: Form) -> Iterator[Row]:
+    with _opened(path, form.encoding) as file:
+        lines = _Lines(file, name_of(path), form.delimiter)
+        reader = csv.reader(lines, delimiter=form.delimiter)
         try:
             for cells in reader:
                 # A quoted cell may span lines: a row is known by its first.
                 yield lines.first, cells
                 lines.first, lines.length, lines.columns = reader.line_num + 1, 0, 0
-        except UnicodeDecodeError:
-            msg = f"{name_of(path)} is not a text file in UTF-8"
+        except UnicodeError:
+            name = "UTF-8" if form.encoding == UTF_8 else form.encoding
+            msg = f"{name_of(path)} is not a text file in {name}"
             raise ValueError(msg) from None
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             msg = f"{name_of(path)} is not a whole gzip file: {error}"

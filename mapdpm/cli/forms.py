@@ -1,0 +1,153 @@
+"""The form of a file of separated values: separator, decimal mark and encoding, found from its first lines."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import csv
+import re
+import sys
+import warnings
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+STDIN = "-"
+GZIP = b"\x1f\x8b"
+MODEL = b"MDPM"
+"""The first bytes of a model file."""
+UTF_8 = "utf-8-sig"
+_SAMPLE, _LINES = 8192, 50  # bytes, and lines of them, that are looked at
+_SEPARATORS = (",", ";", "\t", "|")
+_WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_NAMES = {"\t": "tabs", "cp1252": "Windows-1252 (Latin-1)", "utf-16": "UTF-16"}
+
+
+class Form(NamedTuple):
+    """How a file is written."""
+
+    delimiter: str = ","
+    decimal: str = "."
+    encoding: str = UTF_8
+
+    def cells(self, cells: list[str]) -> list[str]:
+        """Cells whose numbers have a point."""
+        if self.decimal == ".":
+            return cells
+        return [cell.replace(",", ".") if _WITH_COMMA.fullmatch(cell) else cell for cell in cells]
+
+
+PLAIN = Form()
+"""Commas, points, and UTF-8."""
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """``--decimal`` and ``--encoding``."""
+    text = "decimal mark of numbers (found: a comma where cells are separated otherwise)"
+    command.add_argument("--decimal", choices=(".", ","), help=text)
+    text = "encoding of the file, such as cp1252 or utf-16 (found: UTF-8, else Windows-1252)"
+    command.add_argument("--encoding", type=_encoding, metavar="NAME", help=text)
+
+
+def form_of(
+    path: str | Path, delimiter: str | None = None, decimal: str | None = None, encoding: str | None = None
+) -> Form:
+    """The form of a file, as far as it is not given; a warning says what is not usual. OSError as of the file."""
+    sample = _beginning(path)
+    found_encoding = encoding or _encoding_of(sample)
+    lines = _lines_of(sample, found_encoding)
+    found = delimiter or _separator_of(lines)
+    is_comma = found != "," and any(_WITH_COMMA.fullmatch(cell) for row in _rows(lines, found) for cell in row)
+    form = Form(found, decimal or ("," if is_comma else "."), found_encoding)
+    said = []
+    if form.delimiter != (delimiter or PLAIN.delimiter):
+        said.append(f"cells separated by {_NAMES.get(form.delimiter, repr(form.delimiter))}")
+    if form.decimal != (decimal or PLAIN.decimal):
+        said.append("decimals by commas")
+    if form.encoding != (encoding or PLAIN.encoding):
+        said.append(f"text in {_NAMES.get(form.encoding, form.encoding)}")
+    if said:
+        name = "standard input" if str(path) == STDIN else str(path)
+        warnings.warn(f"{name}: {', '.join(said)}", stacklevel=2)
+    return form
+
+
+def _beginning(path: str | Path) -> bytes:
+    """The first bytes of a file, uncompressed; of standard input, what has come so far, and it stays there."""
+    begins = b""
+    if str(path) == STDIN:
+        peek = getattr(getattr(sys.stdin, "buffer", None), "peek", None)
+        begins = b"" if peek is None else bytes(peek(_SAMPLE)[:_SAMPLE])
+    elif Path(path).is_file():  # else opening it says why, and a pipe is read once
+        with Path(path).open("rb") as file:
+            begins = file.read(_SAMPLE)
+    if not begins.startswith(GZIP):
+        return begins
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(begins, _SAMPLE)
+    except zlib.error:
+        return b""
+
+
+def _encoding_of(sample: bytes) -> str:
+    """UTF-8 where the beginning is, or is no text at all; else UTF-16 by its mark, or Windows-1252."""
+    if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)
+    except UnicodeDecodeError:
+        return UTF_8 if _BINARY.search(sample) or sample.startswith(MODEL) else "cp1252"
+    return UTF_8
+
+
+def _lines_of(sample: bytes, encoding: str) -> list[str]:
+    """The whole lines of the beginning of a file."""
+    try:
+        text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(sample)
+    except LookupError:
+        return []
+    lines = text.splitlines()
+    whole = lines if len(sample) < _SAMPLE else lines[:-1]
+    return [line for line in whole if line.strip()][:_LINES]
+
+
+def _separator_of(lines: Sequence[str]) -> str:
+    """The separator by which all lines have one width and most cells are numbers; a comma where none is better."""
+    best, most = _SEPARATORS[0], 0.0
+    for mark in _SEPARATORS:
+        rows = _rows(lines, mark)
+        if len({len(row) for row in rows}) != 1 or len(rows[0]) == 1:
+            continue
+        cells = [cell for row in rows[1:] or rows for cell in row]
+        numbers = sum(_is_number(cell, with_comma=mark != ",") for cell in cells)
+        if (1 + numbers) / len(cells) > most * 1.0001:
+            best, most = mark, (1 + numbers) / len(cells)
+    return best
+
+
+def _rows(lines: Sequence[str], mark: str) -> list[list[str]]:
+    try:
+        return [row for row in csv.reader(lines, delimiter=mark) if row]
+    except csv.Error:
+        return []
+
+
+def _is_number(cell: str, *, with_comma: bool) -> bool:
+    if with_comma and _WITH_COMMA.fullmatch(cell):
+        return True
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _encoding(text: str) -> str:
+    try:
+        name = codecs.lookup(text).name
+    except LookupError:
+        msg = f"must be the name of an encoding, such as utf-8, cp1252 or utf-16, got {text!r}"
+        raise argparse.ArgumentTypeError(msg) from None
+    return UTF_8 if name == "utf-8" else name
