@@ -90,7 +90,7 @@ class Table(NamedTuple):
         if there.all():
             return self, there
         if not there.any():
-            msg = f"{name_of(path)} has no row with a value in these columns"
+            msg = f"{name_of(path)} has no value at all in these columns"
             raise ValueError(msg)
         absent = counted(len(there) - int(there.sum()), "row")
         first = int(np.argmin(there)) + 1

@@ -207,7 +207,7 @@ def test_rows_without_any_value_keep_their_places(folder, capsys):
     assert set(rows[1].values()) == {None}
     assert sum(rows[0].values()) == pytest.approx(1.0)
     Path("empty.csv").write_text("a,b\n,\nNA,\n")
-    assert_refused(capsys, [*fit[:1], "empty.csv", *fit[2:4]], 1, "empty.csv has no row with a value")
+    assert_refused(capsys, [*fit[:1], "empty.csv", *fit[2:4]], 1, "empty.csv has no value at all")
     Path("words.csv").write_text("a,kind\n1,unknown\nunknown,unknown\n3,known\n4,known\n")
     assert cli.main(["fit", "words.csv", "--missing", "skip", "--kinds", "kind=category"]) == 0
     assert "warning" not in capsys.readouterr().err  # a category may be called so
@@ -684,7 +684,7 @@ def _signalled(process, number):
         ("1,2\n3,four\n", ["line 2, column 2 is not a number: 'four'"]),
         ("1,2\n3,1_000\n", ["line 2, column 2 is not a number: '1_000'"]),
         ('a,b\n"1",2\n"3\n3",4\n', ["line 3, column 1 (a) is not a number"]),
-        ("height;width\n1;2\n", ["line 2, column 1 (height;width)", "separated by commas"]),
+        ("height width\n1 2\n", ["line 2, column 1 (height width)", "separated by commas"]),
         ("height,width\n1,2\n3,\n", ["line 3, column 2 (width) is blank"]),
         ("height,width\n1,2\n3,NA\n", ["line 3, column 2 (width) is missing: 'NA'; remove or fill"]),
         ("1,\n3,4\n", ["line 1, column 2 is blank"]),
