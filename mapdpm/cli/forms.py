@@ -93,8 +93,8 @@ def _beginning(path: str | Path) -> bytes:
 
 def _encoding_of(sample: bytes) -> str:
     """UTF-8 where the beginning is, or is no text at all; else UTF-16 by its mark and zeros, or Windows-1252."""
-    if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in sample:
-        return "utf-16"
+    if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16" if b"\0" in sample else UTF_8
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)
     except UnicodeDecodeError:
