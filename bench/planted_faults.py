@@ -102,6 +102,27 @@ PYTHON = (
         "stream", "shift = saved.anchor - learner.anchor()", "shift = 0.0 * saved.anchor", "stream/test_from_model.py"
     ),
     Fault("translation", "within(right, binds + 1)", "within(right, binds)", "translation"),
+    Fault(
+        "groups of clusters", "return bool(between < _VALLEY * at_ends)", "return False", "estimators/test_groups.py"
+    ),
+    Fault("cut of a tree", "(np.diff(risen) >= _GAP)", "(np.diff(risen) >= 0.0)", "estimators/test_groups.py"),
+    Fault(
+        "overlap", "self.best[won], self._highest[won] = kept", "self._highest[won] = both[won]; both[won]", "merging"
+    ),
+    Fault(
+        "outliers",
+        "backend.left_out(model, state._replace(labels=own), gains)",
+        "gains[:] = 0.0",
+        "estimators/test_assess.py",
+    ),
+    Fault("ranks", "c - r * np.log1p(c)", "c - np.log1p(c)", "estimators/test_assess.py"),
+    Fault(
+        "rare values",
+        "self.at(found.relevant | (have_far",
+        "self.at(found.relevant & (have_far",
+        "search/test_relevance.py",
+    ),
+    Fault("forms of files", 'decimal or ("," if is_comma else ".")', 'decimal or "."', "cli/test_forms.py"),
 )
 C = (
     Fault("C: alarm", "if (alarm->run < alarm->debounce)", "if (alarm->run <= alarm->debounce)", "test_alarm"),
