@@ -178,7 +178,7 @@ def check_results(extras: dict[str, Any], mixture: Mixture) -> None:
 
     A model from a device has none of these, and is saved without them. One of points that were elsewhere has no labels.
     """
-    if not {"labels_", "history_", *RESULTS} & set(extras):
+    if not {"labels_", "groups_", "depths", "history_", *RESULTS} & set(extras):
         return
     history = extras["history_"]
     rising = np.all(np.isfinite(history)) and np.all(np.diff(history) >= 0.0)

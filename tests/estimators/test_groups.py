@@ -163,6 +163,9 @@ def test_files_and_pickles_know_the_groups():
     model._groups = model._groups[::-1].copy()  # forged: not in order of appearance
     with pytest.raises(ModelFileError, match="groups"):
         MAPDPM.from_bytes(model.to_bytes())
+    del model.labels_, model.history_, model.log_joint_, model.n_sweeps_, model.converged_  # and nothing to check it by
+    with pytest.raises(ModelFileError, match="history_"):
+        MAPDPM.from_bytes(model.to_bytes())
 
 
 def test_every_family_has_groups():
