@@ -8,11 +8,12 @@ import numpy as np
 
 from mapdpm.assessment import Assessment
 from mapdpm.data import point_set
-from mapdpm.estimators.background import have_new_values, log_densities_of_others
+from mapdpm.estimators.background import expected_depths_of_others, have_new_values, log_densities_of_others
 from mapdpm.estimators.calibration import Calibration, rare_clusters
 from mapdpm.estimators.chunks import in_chunks
 from mapdpm.estimators.grouping import GroupingMixture
 from mapdpm.files.batch_models import Restored
+from mapdpm.likelihoods._expected_depths import expected_depths
 from mapdpm.protocol import Labels, Model, Vector, Weights
 from mapdpm.search.fitted_prior import relative
 from mapdpm.search.leave_one_out import are_points_of_fit
@@ -24,7 +25,10 @@ _MOST_POINTS = 16_384  # that calibrate
 
 
 class _Densities(NamedTuple):
-    """Log densities of points: of all and a new cluster, of those that are not rare, and of a new one alone."""
+    """Log densities of points: of all and a new cluster, of those that are not rare, and of a new one alone.
+
+    That without rare clusters ranks points: it is beyond ``expected_depths``.
+    """
 
     of_all: Vector
     of_usual: Vector
@@ -64,7 +68,7 @@ class AssessingMixture(GroupingMixture):
         return self._assessed(self._read_to_score(X), sample_weight)[0]
 
     def log_surprises(self, X: Any) -> Vector:
-        """The log of the surprise of each point, shape (N,): where ``assess`` has 0 for the smallest numbers."""
+        """The log of the surprise of each point, shape (N,): finite where the surprise is too small for a float."""
         return self._assessed(self._read_to_score(X), None)[1]
 
     def outlier_labels(self, rate: float = 0.05, X: Any = None) -> Labels:
@@ -139,11 +143,13 @@ class AssessingMixture(GroupingMixture):
                 _leave_out(model._replace(weights=own), state, labels[part], backend, scores)
             of_usual = np.logaddexp.reduce(scores[:, usual], axis=1)
             of_usual = np.where(np.isfinite(of_usual), of_usual, scores[:, -1])  # a point that is all there is
+            of_usual += expected_depths(model.likelihood, model.data)
             return np.stack([np.logaddexp.reduce(scores, axis=1), of_usual, scores[:, -1]], axis=1)
 
         found = in_chunks(self._clustered(points), mixture, self.n_jobs, of_chunk)
         if self._relevance is not None:
             found += log_densities_of_others(self._relevance, self._n_fitted, points, self.n_jobs)[:, None]
+            found[:, 1] += expected_depths_of_others(self._relevance, points)
         return _Densities(*found.T)
 
     def _log_densities(self, points: Any) -> Vector:

@@ -11,6 +11,7 @@ from mapdpm.backends import resolve
 from mapdpm.data import point_set
 from mapdpm.estimators.chunks import in_chunks
 from mapdpm.likelihoods._as_given import of_users_columns
+from mapdpm.likelihoods._expected_depths import expected_depths
 from mapdpm.likelihoods._parameters import steps_of
 from mapdpm.likelihoods._restricted import as_table, restricted_points
 from mapdpm.likelihoods._rounded import with_resolution
@@ -34,6 +35,13 @@ def log_densities_of_others(relevance: Relevance, n_points: float, points: Any, 
     if relevance.background is not None:
         found += in_chunks(_others(relevance, points), relevance.background, n_jobs, _of_chunk)
     return found
+
+
+def expected_depths_of_others(relevance: Relevance, points: Any) -> Vector:
+    """``expected_depths`` of the columns that carry no clusters."""
+    if relevance.background is None:
+        return np.zeros(point_set(points).n_points)
+    return expected_depths(relevance.background.likelihood, _others(relevance, points))
 
 
 def pseudo_of_all(model: Any, points: Any, weights: Weights, is_fitted: bool) -> float:

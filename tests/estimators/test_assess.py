@@ -187,6 +187,24 @@ def test_weights_missing_values_and_columns_of_kinds():
     assert other.novelty.tolist() == [1.0]
 
 
+@pytest.mark.parametrize("gaps", [False, True])
+def test_ranks_know_no_unit(gaps):
+    """Spikes have a probability and numbers a density, missing values neither: a small unit must change no rank."""
+    rng = np.random.default_rng(7)
+    z = rng.integers(0, 3, 600)
+    X = np.column_stack([6.0 * z + rng.normal(size=600), 3.0 * z + rng.gamma(2.0, 1.0, 600), rng.normal(size=600)])
+    X[rng.uniform(size=600) < 0.3, 1] = 0.0
+    X[:5] = rng.normal([40.0, 30.0, 9.0], 1.0, (5, 3))
+    if gaps:
+        X[rng.uniform(size=X.shape) < 0.1] = np.nan
+        X = X[~np.isnan(X).all(axis=1)]
+    missing = "skip" if gaps else "error"
+    one, small = (MAPDPM(missing=missing).fit(scale * X).assess(scale * X).surprise for scale in (1.0, 2.0**-20))
+    deep = one < 0.05
+    np.testing.assert_allclose(np.log(small[deep]), np.log(one[deep]), rtol=0.1)  # the prior's search ends nearby
+    assert np.corrcoef(one, small)[0, 1] > 0.995
+
+
 def test_few_points_and_wrong_calls():
     assert MAPDPM().fit([[1.0]]).assess([[1.0]]).surprise.tolist() == [1.0]
     model = MAPDPM().fit(np.random.default_rng(0).normal(size=(30, 1)))
