@@ -1,7 +1,7 @@
 """Outliers of tables: the area under the curve (AUC) of a default fit's surprise, beside IsolationForest.
 
 Run: python bench/outliers.py [--data FOLDER]. FOLDER (or the environment variable MAPDPM_DATA) has
-outliers/adbench_part.npz. Columns are standardised, and scores are those of the points of the fit. A line for each table:
+outliers/adbench_part.npz. Columns are standardised, and scores are those of the points of the fit. A line for each:
 share of outliers, clusters, and the AUC of ``MAPDPM().assess(X).surprise``, of less ``score_samples``, and of
 IsolationForest (mean of three seeds); then the means.
 """
