@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.cli import values
-from mapdpm.cli.options import FORMATS
+from mapdpm.cli.table_options import FORMATS
 from mapdpm.cli.usage import refuse_argument
 from mapdpm.features import Transformer
 from mapdpm.files import container, disk

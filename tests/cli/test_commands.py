@@ -22,8 +22,9 @@ from sklearn.datasets import make_moons
 import mapdpm
 from command_line import called
 from mapdpm import backends, cli, selection
-from mapdpm.cli import columns, options, progress, tables
+from mapdpm.cli import columns, options, progress, stream_options, tables
 from mapdpm.likelihoods._registry import family_named
+from mapdpm.names import BACKENDS, METHODS, MOVES
 from mapdpm.search.moves import catalogue
 from mapdpm.selection.grid import ALPHA_STARTS
 from repository import ROOT
@@ -260,9 +261,9 @@ def test_missing_values(folder, points, capsys):
 
 
 def test_choices_are_those_of_the_library():
-    assert backends.names() == ("auto", *options.BACKENDS)
-    assert tuple(catalogue.MOVES[options.MOVES]) == options.MOVES
-    assert options.MOVES[:2] == mapdpm.MAPDPM().moves
+    assert backends.names() == ("auto", *BACKENDS)
+    assert tuple(catalogue.MOVES[MOVES]) == MOVES
+    assert MOVES[:2] == mapdpm.MAPDPM().moves
 
 
 def test_data_without_a_header(folder, points, capsys):
@@ -487,7 +488,7 @@ def test_prior(folder, points):
     assert model.likelihood_ == mapdpm.NormalKnownVariance.empirical(points)._replace(variance=0.5)
 
 
-@pytest.mark.parametrize("family", options.STREAM_LIKELIHOODS)
+@pytest.mark.parametrize("family", stream_options.STREAM_LIKELIHOODS)
 def test_standardize_is_a_prior_in_standard_units(folder, points, family):
     name = {"normal-gamma": "b0", "normal-known-variance": "variance"}[family]
     model = fitted("--standardize", "--likelihood", family, "--prior", f"{name}=0.02", "--prior", "m0=0.5")
@@ -924,7 +925,7 @@ def test_default_starts_are_of_the_methods_that_find_alpha():
     assert set(ALPHA_STARTS) == set(selection._ALTERNATING)
 
 
-@pytest.mark.parametrize("method", options.METHODS)
+@pytest.mark.parametrize("method", METHODS)
 def test_tune_by_each_method(folder, capsys, method):
     more = ["--folds", "2", "--prior", "b0=2"] if method == "prequential" else []
     assert cli.main(["tune", "data.csv", "--method", method, "--alphas", "0.5,2", "--format", "jsonl", *more]) == 0

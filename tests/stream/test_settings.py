@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mapdpm import MAPDPM, NormalKnownVariance, OnlineAlphaSelector, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM, load
-from mapdpm.cli import options
+from mapdpm.cli import stream_options
 from mapdpm.stream import kinds
 from mapdpm.stream.settings import ROWS, ClusterSettings, on_command_line, setting, settings_of, values_of
 from repository import ROOT
@@ -159,7 +159,7 @@ def test_a_new_row_is_all_that_a_new_setting_needs(monkeypatch, tmp_path):
     assert Learner.from_bytes(model.to_bytes()).n_features == 1
     assert Learner.from_model(MAPDPM(likelihood=PRIOR).fit(np.zeros((9, 1))), queue=0).n_clusters == 1
     parser = argparse.ArgumentParser()
-    options._setting_options(parser, on_command_line(Learner), "")
+    stream_options._setting_options(parser, on_command_line(Learner), "")
     assert parser.parse_args(["--queue", "9"]).queue == 9
 
 

@@ -1,0 +1,75 @@
+"""The options of ``mapdpm stream``: those of learners come from the table of their settings."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from mapdpm.cli import values
+from mapdpm.cli.broker_options import alarm_options, broker_options
+from mapdpm.cli.table_options import FORMATS, column_options
+from mapdpm.likelihoods import STREAM_FAMILIES
+from mapdpm.names import AUTO
+from mapdpm.stream import kinds
+from mapdpm.stream.settings import ClusterSettings, Setting, StateSettings, on_command_line
+
+STREAM_LIKELIHOODS = tuple(family.name for family in STREAM_FAMILIES)
+_NUMBERS = {kinds.POSITIVE.check: values.positive, kinds.NOT_NEGATIVE.check: values.not_negative}
+
+
+def stream_options(stream: argparse.ArgumentParser) -> None:
+    """The options of ``mapdpm stream``."""
+    # No defaults here: a missing option comes from the state, or else from the table of settings.
+    text = "CSV file of numbers, one point a line; - is stdin (the default)"
+    stream.add_argument("data", type=Path, nargs="?", help=text)
+    text = "wait for more at the end of the file, until a signal comes"
+    stream.add_argument("--follow", action="store_true", help=text)
+    column_options(stream, "all")
+    stream.add_argument("--time", metavar="COLUMN", help="the column with the time of each point, in seconds (none)")
+    text = 'features that the learner gets instead of the columns, as "Lag(2) | Centre(100)" (none)'
+    stream.add_argument("--features", metavar="TEXT", help=text)
+    text = "stop at a line that cannot be learned, or skip and count it (%(default)s)"
+    stream.add_argument("--on-error", choices=("fail", "skip"), default="fail", help=text)
+    text = "stop after so many points, skipped ones included"
+    stream.add_argument("--count", type=values.count, metavar="N", help=text)
+    results = stream.add_argument_group("results")
+    text = "write id, score and event of each point here (stdout)"
+    results.add_argument("--output", type=Path, metavar="FILE", help=text)
+    text = "CSV with a header, or JSON lines (jsonl)"
+    results.add_argument("--format", choices=FORMATS, help=text)
+    results.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    model = stream.add_argument_group("model")
+    of_clusters, of_states = on_command_line(ClusterSettings), on_command_line(StateSettings)
+    _setting_options(model, of_clusters, "")
+    text = "family with all of --prior; auto: the warm-up sets a prior of normal-gamma (auto)"
+    model.add_argument("--likelihood", choices=(AUTO, *STREAM_LIKELIHOODS), help=text)
+    text = "instead of a warm-up: all parameters of the prior, as m0=0 or m0=0,2 (one a column)"
+    model.add_argument("--prior", type=values.assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
+    text = (
+        "clusters are states in time, with transitions between them; each result has the points in a row, 1 at a change"
+    )
+    model.add_argument("--states", action="store_const", const=True, help=text)
+    only_of_states = {name: found for name, found in of_states.items() if name not in of_clusters}
+    _setting_options(model, only_of_states, "with --states: ")
+    text = "with --states and --time: a longer pause, in seconds, ends the sequence (never)"
+    model.add_argument("--pause", type=values.positive, metavar="T", help=text)
+    kept = stream.add_argument_group("checkpoints")
+    text = "file of checkpoints: resume from it if it exists, and write to it, at the end too"
+    kept.add_argument("--state", type=Path, metavar="FILE", help=text)
+    text = "most points between checkpoints (10000)"
+    kept.add_argument("--checkpoint-points", type=values.count, metavar="N", help=text)
+    text = "most seconds between checkpoints, where points come (10)"
+    kept.add_argument("--checkpoint-seconds", type=values.positive, metavar="T", help=text)
+    alarm_options(stream.add_argument_group("alarms"))
+    broker_options(stream.add_argument_group("MQTT"))
+
+
+def _setting_options(group: Any, settings: dict[str, tuple[str, Setting]], where: str) -> None:
+    """The options of some settings of a stream; ``where`` begins their help."""
+    for name, (_, row) in settings.items():
+        metavar, text = row.option or ("", "")
+        text = f"{where}{text} ({'never' if row.default is None else row.default})"
+        kind = values.count if row.kind.type is int else _NUMBERS.get(row.kind.check)
+        how = {"choices": row.kind.words} if row.kind.words else {"type": kind, "metavar": metavar}
+        group.add_argument(f"--{name.replace('_', '-')}", help=text, **how)
