@@ -27,6 +27,8 @@ enum { FIRST_PERIOD = 64, LEAST_PERIOD = 2048 };
  * episode counts once; but no more than LONGEST_RUN are left out in a row. */
 #define MD_EXTREME ((md_real)1e-3)
 enum { APART = 16, LONGEST_RUN = 64 };
+/* A point of a rare cluster is a fault, and not counted, if only one in so many streams like this one has such a point. */
+#define MD_FAULT ((md_real)1e-4)
 /* No cluster counts as narrower than its density says by more than this, as a share of the variance. */
 #define LEAST_VARIANCE_SHARE ((md_real)(1.0 / 64))
 
@@ -312,12 +314,15 @@ static uint32_t longest_period(const mapdpm_stream *s, md_real weight)
     return memory > (md_real)LEAST_PERIOD ? (uint32_t)memory : (uint32_t)LEAST_PERIOD;
 }
 
-/* Whether a point counts: not if it goes on with an episode of extreme points. */
-static int counts_as_new(mapdpm_stream *s, md_real surprise)
+/* Whether a point in slot k counts: not if it is a fault, nor if it goes on with an episode of extreme points. */
+static int counts_as_new(mapdpm_stream *s, md_real surprise, uint32_t k)
 {
     uint32_t *const since = since_extreme(s), *const left_out = left_out_in_run(s);
     const int goes_on = *since < APART && surprise <= MD_EXTREME && *left_out < LONGEST_RUN;
+    int is_fault = 0;
 
+    if (surprise <= MD_EXTREME && is_rare(s, k))
+        is_fault = surprise * (1 + sum_of_counts(tail_counts(s), 0, SURPRISE_BINS)) <= MD_FAULT;
     if (surprise <= MD_EXTREME) {
         *since = 0;
         *left_out += (uint32_t)goes_on;
@@ -326,7 +331,7 @@ static int counts_as_new(mapdpm_stream *s, md_real surprise)
     } else {
         *left_out = 0;
     }
-    return !goes_on;
+    return !goes_on && !is_fault;
 }
 
 /* Count a point of such a surprise that has joined slot k, where the weight of all clusters was `weight`. */
@@ -334,10 +339,11 @@ void surprise_count(mapdpm_stream *s, md_real nats, md_real surprise, uint32_t k
 {
     uint32_t *const next = next_to_check(s), *const period = counting_period(s), *const counted = counted_in_period(s);
 
-    if (counts_as_new(s, surprise))
-        tail_counts(s)[bin_of(nats)] += 1;
     if ((standing_of(s)[k] & ~MD_RARE) < MOST_STANDING)
         standing_of(s)[k]++;
+    judge(s, k);
+    if (counts_as_new(s, surprise, k))
+        tail_counts(s)[bin_of(nats)] += 1;
     if (++*counted >= (*period > 0 ? *period : (uint32_t)FIRST_PERIOD)) {
         const uint32_t most = longest_period(s, weight), twice = 2 * *counted;
 
@@ -345,7 +351,6 @@ void surprise_count(mapdpm_stream *s, md_real nats, md_real surprise, uint32_t k
         *period = twice < most ? twice : most;
         *counted = 0;
     }
-    judge(s, k);
     *next = *next + 1 < MD_SLOTS(s) ? *next + 1 : 0;
     if (is_used(s, *next)) /* its share may have changed though it was not seen */
         judge(s, *next);

@@ -246,6 +246,26 @@ def test_what_is_rare_does_not_become_normal_by_repetition():
     assert np.median(careless[is_attack]) > 0.1
 
 
+@pytest.mark.parametrize("every", [100, 350, 1000, 5000])
+@pytest.mark.parametrize("kinds", [1, 2, None])
+def test_each_of_many_glitches_is_extreme(every, kinds):
+    """A rounded, slow sensor with a wrong reading now and then: always the same, one of two, or any."""
+    rng = np.random.default_rng(16)
+    x = np.round((20.0 + 3.0 * np.sin(np.arange(15_000) / 200.0) + 0.1 * rng.normal(size=15_000)) * 16.0) / 16.0
+    at = np.arange(500, len(x), every)
+    x[at] = (
+        rng.uniform(-200.0, -50.0, len(at))
+        if kinds is None
+        else np.array([-127.0, 85.0])[rng.integers(0, kinds, len(at))]
+    )
+    model = OnlineMAPDPM()
+    surprises = model.learn_many_assessed(x[:, None]).surprise
+    assert np.max(surprises[at]) < 1e-6
+    assert model.assess_one([60.0]).surprise < 1e-8  # another fault is not masked by them
+    usual = np.setdiff1d(np.arange(1000, len(x)), at)
+    assert np.mean(surprises[usual] <= 1e-6) < 1e-3
+
+
 def test_a_change_for_good_becomes_normal():
     """A run of extreme points is counted after 64 of them; its cluster is not rare after 2 % of all points."""
     rng = np.random.default_rng(0)
