@@ -121,7 +121,8 @@ static md_real try_source(mapdpm_stream *s, int source, const md_real *kept, md_
 
     for (d = 0; d < MD_FEATURES(s); d++) {
         const feature_spread f = spread_of(s, d, source);
-        const md_real least = LEAST_SHARE * f.total / f.points;
+        const md_real unit = unit_of(s)[d], bound = LEAST_VARIANCE * unit * unit / s->a0; /* what a reader takes */
+        const md_real least = at_least(LEAST_SHARE * f.total / f.points, bound);
         md_real *const b0 = noise_scale_of(s) + d;
 
         *b0 = kept[d];

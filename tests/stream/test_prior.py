@@ -1,9 +1,11 @@
 """The prior of the warm-up is revisited: it narrows where a stream is stuck in one cluster."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from mapdpm import NormalGamma, OnlineMAPDPM, metrics
+from mapdpm import NormalGamma, OnlineHDPHMM, OnlineMAPDPM, metrics
 from tests.drifting_squares import squares
 
 
@@ -98,3 +100,31 @@ def test_files_go_on_with_the_same_bits(settings):
         part.partial_fit(chunk)
         part = OnlineMAPDPM.from_bytes(part.to_bytes())
     assert part.to_bytes() == whole.to_bytes()
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("place", ["alone", "beside", "far away"])
+@pytest.mark.parametrize("make", [OnlineMAPDPM, partial(OnlineMAPDPM, half_life=100.0), OnlineHDPHMM])
+def test_a_file_is_read_in_any_unit(dtype, place, make):
+    """What a learner writes, a reader takes, and goes on to the same bits; or the learner refuses the points."""
+    rng = np.random.default_rng(1)
+    x, other = rng.normal(size=400), rng.normal(size=400)
+    n_learned = 0
+    for exponent in range(-310, 301, 10):
+        half = 10.0 ** (exponent / 2)  # 1e-310 itself has few digits
+        column = x * half * half
+        X = column[:, None] if place == "alone" else np.column_stack([other, column + (place == "far away")])
+        model = make(8, warmup=100, dtype=dtype)
+        try:
+            model.learn_many(X[:300])
+        except ValueError:
+            continue
+        again = type(model).from_bytes(model.to_bytes())
+        model.learn_many(X[300:])
+        again.learn_many(X[300:])
+        assert model.to_bytes() == again.to_bytes()
+        n_learned += 1
+    assert n_learned > 10
