@@ -210,6 +210,15 @@ void groups_clear_halves(mapdpm_stream *s, uint32_t k)
         cells[i] = 0;
 }
 
+/* The first half of slot k has the points of all groups. */
+void groups_fill_half(mapdpm_stream *s, uint32_t k)
+{
+    size_t row;
+
+    for (row = 0; row < groups_of(s); row++)
+        half_cells_of(s, 0, row)[k] = cells_of(s, row)[k];
+}
+
 void groups_decay(mapdpm_stream *s, uint32_t k, md_real decay)
 {
     md_real *const past = past_tables_of(s);

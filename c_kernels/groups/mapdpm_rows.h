@@ -17,6 +17,7 @@ MAPDPM_INTERNAL void groups_add(mapdpm_stream *s, uint32_t k, uint32_t row, md_r
 MAPDPM_INTERNAL void groups_decay(mapdpm_stream *s, uint32_t k, md_real decay);
 MAPDPM_INTERNAL void groups_clear(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void groups_clear_halves(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void groups_fill_half(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void groups_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
 MAPDPM_INTERNAL void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, md_real share);
 MAPDPM_INTERNAL void groups_seat(mapdpm_stream *s, uint32_t k, md_real tables);

@@ -13,6 +13,13 @@
  * time, up to TRIAL_LENGTH << DOUBLINGS. */
 #define TRIAL_LENGTH 300u
 #define DOUBLINGS 4u
+/* The word of a trial: the points since it began, its number in eleven bits, how many points of late were unusual, and
+ * whether it began because the points have moved away. A slot of fewer points than LEAST_WATCHED is not watched. */
+#define TRIAL_LEVEL (UINT32_C(1) << 27)
+#define TRIAL_MOVED (UINT32_C(1) << 31)
+#define MOST_UNUSUAL 8u
+#define LEAST_WATCHED ((md_real)32)
+static inline uint32_t trial_of(const mapdpm_stream *s, uint32_t k) { return trials_of(s)[k] >> 16 & 0x7ffu; }
 /* A half with fewer points is ignored. */
 #define LEAST_HALF ((md_real)2)
 /* Halves of LARGE_HALF points or more stand for up to EXTRAPOLATION times as many points of their cluster: decision

@@ -19,7 +19,7 @@ static size_t half_for_block(const mapdpm_stream *s, uint32_t k)
     const size_t D = MD_FEATURES(s);
     const md_real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
     const md_real *const mean = mean_in(s, block_of(s)), *const squares = squares_in(s, slot);
-    const uint32_t trial = trials_of(s)[k] >> 16;
+    const uint32_t trial = trial_of(s, k);
     const md_real two = 2 / *slot;
     md_real difference = 0, most = -1;
     size_t d, widest = (trial >> 1) % D;

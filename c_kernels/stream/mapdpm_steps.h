@@ -12,6 +12,7 @@ MAPDPM_INTERNAL choice stream_choose(const mapdpm_stream *s, const md_real *x, i
 MAPDPM_INTERNAL int stream_check_point(const mapdpm_stream *s, const md_real *x);
 MAPDPM_INTERNAL md_real stream_total_weight(const mapdpm_stream *s);
 MAPDPM_INTERNAL size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const md_real *x);
+MAPDPM_INTERNAL void stream_watch(mapdpm_stream *s, uint32_t k, const md_real *x);
 MAPDPM_INTERNAL uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h);
 MAPDPM_INTERNAL void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b);
 MAPDPM_INTERNAL uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, md_real gain);

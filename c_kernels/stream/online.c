@@ -91,6 +91,8 @@ static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const md_rea
     if (IS_GROUPED(s))
         groups_count(s, k, h);
     look = ++trials_of(s)[k] % LOOK_PERIOD;
+    if (look == 0 && MD_SPLITS)
+        stream_watch(s, k, x);
     if (look == 0)
         return stream_try_split(s, k, h);
     if (look % 2 == 0) {

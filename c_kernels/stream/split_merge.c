@@ -1,6 +1,54 @@
 /* Splits and merges that raise the log joint, and the policies that free a slot. */
 #include "stream/mapdpm_steps.h"
 
+/* Whether a point is far from the mean of slot k, in units of its variance: its squared distance in one feature exceeds 4 +
+ * 2 log D, or that in all its mean D by three standard deviations. */
+static int is_unusual(const mapdpm_stream *s, uint32_t k, const md_real *x)
+{
+    const md_real *const slot = slot_of(s, k), *const mean = mean_in(s, slot), *const squares = squares_in(s, slot);
+    const md_real n = IS_GAMMA(s) ? 2 * s->a0 + *slot : 1;
+    md_real sum = 0, there = 0, most = 0;
+    size_t d;
+
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        const md_real away = coordinate(s, x, d) - mean[d];
+        const md_real all = IS_GAMMA(s) ? 2 * noise_scale_of(s)[d] + squares[d] : noise_scale_of(s)[d];
+        const md_real distance = away * (away / all) * n;
+
+        if (HAS_MISSING(s) && !is_present(x[d]))
+            continue;
+        there += 1;
+        sum += distance;
+        most = most > distance ? most : distance;
+    }
+    return most > 4 + 2 * math_log(there) || (sum > there && (sum - there) * (sum - there) > 18 * there);
+}
+
+/* Look whether points of slot k have moved away: then its halves begin anew, the first with all points so far, so that the
+ * second gets the new ones and can leave the slot with them alone (decision 161). A look that finds an unusual point
+ * counts two, another one takes one back. */
+void stream_watch(mapdpm_stream *s, uint32_t k, const md_real *x)
+{
+    uint32_t *const trials = trials_of(s) + k, level = *trials / TRIAL_LEVEL % (TRIAL_MOVED / TRIAL_LEVEL);
+
+    if ((*trials & TRIAL_MOVED) || !(*slot_of(s, k) >= LEAST_WATCHED))
+        return;
+    *trials -= level * TRIAL_LEVEL;
+    if (is_unusual(s, k, x))
+        level += 2;
+    else if (level > 0)
+        level--;
+    if (level < MOST_UNUSUAL) {
+        *trials += level * TRIAL_LEVEL;
+        return;
+    }
+    stream_clear_halves(s, k);
+    memcpy(half_of(s, k, 0), slot_of(s, k), half_size(s) * sizeof(md_real));
+    if (HAS_GROUPS(s))
+        groups_fill_half(s, k);
+    *trials = trial_of(s, k) << 16 | TRIAL_MOVED;
+}
+
 /* The half of slot k for a point: the one with the nearer mean (decision 46), in units of the variance within halves.
  * While the halves are small, the side of the cluster's mean in one feature decides: the widest feature, or each
  * feature in order. */
@@ -9,12 +57,14 @@ size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const md_real *x)
     const size_t D = MD_FEATURES(s);
     const md_real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
     const md_real *const mean = mean_in(s, slot), *const squares = squares_in(s, slot);
-    const uint32_t trial = trials_of(s)[k] >> 16;
+    const uint32_t trial = trial_of(s, k);
     size_t d, widest = (trial >> 1) % D;
     md_real most = -1;
 
     if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF)
         return (size_t)is_nearer_to_second(s, slot, h0, h1, x);
+    if (trials_of(s)[k] & TRIAL_MOVED)
+        return (size_t)is_unusual(s, k, x);
     for (d = 0; d < D && trial % 2 == 0; d++) { /* every second trial takes the next feature instead */
         const md_real width = squares[d] / noise_scale_of(s)[d];
 
@@ -247,7 +297,7 @@ md_real stream_gain_of_split(const mapdpm_stream *s, uint32_t k)
 uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
 {
     const md_real n0 = *half_of(s, k, 0), n1 = *half_of(s, k, 1);
-    const uint32_t trial = trials_of(s)[k] >> 16;
+    const uint32_t trial = trial_of(s, k);
     md_real gain;
 
     if (!MD_SPLITS) { /* halves from a snapshot of another library would be out of date when one goes back */

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln
 
 HYSTERESIS, FLOOR, TRIAL, DOUBLINGS, LEAST_HALF, VOICE, SPEAKS_FOR, EVERY, PRIOR_NATS = 3, 0.5, 300, 4, 2, 500, 4, 4, 12
-ABOUT = 1e-3
+ABOUT, WATCHED, MOVED = 1e-3, 32, 8
 
 
 def log_below(x):
@@ -52,7 +52,15 @@ class Slot:
     def __init__(self, D, number, now, seen):
         self.all, self.halves = Moments(D), [Moments(D), Moments(D)]
         self.id, self.last, self.seen = number, now, seen
-        self.partner, self.loss, self.trial, self.tried = None, 0.0, 0, 0
+        self.partner, self.loss = None, 0.0
+        self.begin_trial(0)
+
+    def begin_trial(self, number, moved=False):
+        """Begin the halves anew: without points, or, where new points have moved away, with all points in the first."""
+        self.trial, self.tried, self.unusual, self.moved = number % 2048, 0, 0, moved
+        self.restart()
+        if moved:
+            self.halves[0] = self.all.scaled(1.0)
 
     def restart(self):
         self.halves = [Moments(len(self.all.mean)), Moments(len(self.all.mean))]
@@ -67,6 +75,9 @@ class NormalGammaModel:
         c, a = self.c0 + m.n, self.a0 + m.n / 2
         mean = self.m0 + m.n * (m.mean - self.m0) / c
         return mean, c, a, self.b0 + m.M2 / 2 + self.c0 * m.n * (m.mean - self.m0) ** 2 / (2 * c)
+
+    def variances(self, m):
+        return (2 * self.b0 + m.M2) / (2 * self.a0 + m.n)
 
     def log_marginal(self, m):
         _, c, a, b = self.posterior(m)
@@ -107,6 +118,9 @@ class KnownVarianceModel:
     def posterior(self, m):
         spread = self.variance + m.n * self.rho
         return self.m0 + m.n * self.rho / spread * (m.mean - self.m0), self.variance * (1 + self.rho / spread)
+
+    def variances(self, m):
+        return self.variance
 
     def log_marginal(self, m):
         spread = self.variance + m.n * self.rho
@@ -205,8 +219,8 @@ class NaiveStream:
         self.settle(b)
         kept, gone = (b.id, a.id) if b.all.n > a.all.n else (a.id, b.id)
         a.all = a.all.union(b.all)
-        a.id, a.seen, a.partner, a.trial, a.tried = kept, max(a.seen, b.seen), None, 0, 0
-        a.restart()
+        a.id, a.seen, a.partner = kept, max(a.seen, b.seen), None
+        a.begin_trial(0)
         self.slots[source] = None
         self.events.append(("merged", gone, kept))
 
@@ -215,8 +229,22 @@ class NaiveStream:
         if h0.n >= LEAST_HALF and h1.n >= LEAST_HALF:
             within = h0.M2 + h1.M2 + 2 * slot.all.M2 / slot.all.n
             return int(float(np.sum(((x - h0.mean) ** 2 - (x - h1.mean) ** 2) / within)) > 0)
+        if slot.moved:
+            return int(self.is_unusual(slot, x))
         d = (slot.trial >> 1) % len(x) if slot.trial % 2 else int(np.argmax(slot.all.M2 / self.model.width))
         return int(x[d] > slot.all.mean[d])
+
+    def is_unusual(self, slot, x):
+        """Whether a squared distance exceeds 4 + 2 log D, or their sum its mean D by three standard deviations."""
+        D, distances = len(x), (x - slot.all.mean) ** 2 / self.model.variances(slot.all)
+        return bool(np.max(distances) > 4 + 2 * math.log(D) or np.sum(distances) - D > 3 * math.sqrt(2 * D))
+
+    def watch(self, slot, x):
+        if slot.moved or slot.all.n < WATCHED:
+            return
+        slot.unusual = slot.unusual + 2 if self.is_unusual(slot, x) else max(slot.unusual - 1, 0)
+        if slot.unusual >= MOVED:
+            slot.begin_trial(slot.trial, moved=True)
 
     def scale_of(self, slot):
         """How many points each point of the halves stands for."""
@@ -237,8 +265,8 @@ class NaiveStream:
         self.open(e)
         new = self.slots[e]
         new.all, slot.all = light.scaled(part / light.n), heavy.scaled(rest / heavy.n)
-        new.seen, slot.partner, slot.trial, slot.tried = slot.seen, None, 0, 0
-        slot.restart()
+        new.seen, slot.partner = slot.seen, None
+        slot.begin_trial(0)
         self.events.append(("split", slot.id, new.id))
 
     def try_split(self, k, half):
@@ -255,8 +283,7 @@ class NaiveStream:
                 self.divide(k, e, lighter)
                 return e if half == lighter else k
         if slot.tried >= TRIAL << min(slot.trial, DOUBLINGS):
-            slot.restart()
-            slot.trial, slot.tried = slot.trial + 1, 0
+            slot.begin_trial(slot.trial + 1)
         return k
 
     def try_merge(self, k, b):
@@ -353,6 +380,7 @@ class NaiveStream:
         self.count(slot, half)
         slot.tried += 1
         if slot.tried % EVERY == 0:
+            self.watch(slot, x)
             k = self.try_split(k, half)
         elif slot.tried % 2 == 1:
             self.try_merge(k, second)

@@ -177,6 +177,13 @@ class GroupedStream(NaiveStream):
         self.recount(new)
         self.changed()
 
+    def watch(self, slot, x):
+        before = slot.moved
+        super().watch(slot, x)
+        if slot.moved and not before:
+            self.restart_cells(slot)
+            slot.half_cells[0] = slot.cells
+
     def try_split(self, k, half):
         trial = self.slots[k].trial
         final = super().try_split(k, half)

@@ -685,3 +685,33 @@ def test_learners_take_at_most_twice_their_file(n_features, options, max_cluster
     data = model.to_bytes()
     assert model.nbytes <= 2 * len(data) + 2048
     assert OnlineMAPDPM.from_bytes(data).to_bytes() == data
+
+
+# ---- a new regime ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.05, 1.0])
+@pytest.mark.parametrize("n", [500, 5000])
+@pytest.mark.parametrize("D", [1, 3])
+def test_a_new_regime_is_found(n, spread, D):
+    """Four deviations away, constant or not: within 200 points it has a cluster, and the old one keeps its place."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n + 400, D))
+        X[n:] = spread * X[n:] + 4.0 * np.eye(D)[0]
+        model = OnlineMAPDPM()
+        ids = model.learn_many(X)
+        new = model.predict([X[n:].mean(axis=0)])[0]
+        assert np.mean(ids[n + 200 :] == new) > (
+            0.6 if spread == 1.0 else 0.99
+        )  # the old one weighs more at the border
+        assert np.mean(model.predict(X[:n]) == new) < 0.1
+
+
+def test_a_new_regime_between_two_others_leaves_them_alone():
+    rng = np.random.default_rng(0)
+    classes = np.concatenate([rng.integers(0, 2, 8000), np.full(1000, 2)])
+    X = np.array([0.0, 8.0, 4.0])[classes] + rng.normal(size=9000)
+    model = OnlineMAPDPM().partial_fit(X[:, None])
+    assert model.n_clusters == 3
+    np.testing.assert_allclose(np.sort(model.means[:, 0]), [0.0, 4.0, 8.0], atol=0.35)

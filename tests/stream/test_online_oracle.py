@@ -84,6 +84,29 @@ def test_same_with_room_for_all(kind):
     assert ours.learn_many(X).tolist() == expected
 
 
+def regimes(rng, D):
+    """Normal points; then a new mean four deviations away, first with hardly any spread, then between others."""
+    first = rng.normal(size=(400, D))
+    second = 4.0 * np.eye(D)[0] + 0.05 * rng.normal(size=(120, D))
+    third = rng.normal(size=(400, D)) + np.where(rng.random((400, 1)) < 0.5, -6.0, -2.0)
+    return np.concatenate([first, second, third]) + 100.0
+
+
+@pytest.mark.parametrize("half_life", [None, 400.0])
+@pytest.mark.parametrize("name", sorted(PRIORS))
+def test_same_where_points_move_away(name, half_life):
+    family, prior, model = PRIORS[name]
+    X = regimes(np.random.default_rng(5), 3)
+    naive, ours = NaiveStream(model(prior), 6, half_life=half_life), OnlineMAPDPM(6, likelihood=family(*prior))
+    ours.set_params(half_life=half_life)
+    expected, moved = [], 0
+    for x in X:
+        expected.append(naive.learn(x)[0])
+        moved += any(slot.moved for _, slot in naive.used())
+    assert ours.learn_many(X).tolist() == expected
+    assert moved > 0 or name != "wide-normal-gamma"  # a narrow prior opens clusters at once
+
+
 def test_same_in_seconds():
     family, prior, model = PRIORS["normal-gamma"]
     X = stream(3, 800, 3, "churn")
