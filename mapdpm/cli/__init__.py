@@ -1,4 +1,4 @@
-"""The command line: ``mapdpm fit | tune | predict | score | stream | export | demo``.
+"""The command line: ``mapdpm fit | tune | show | predict | score | stream | export | demo``.
 
 Exit code 0 for success, 1 for an error in data or files, 2 for an error in the command. An error is one line on stderr,
 never a traceback. Files are written wholly or not at all; only the output of ``stream`` grows.

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mapdpm import columns, load, plots, select_alpha
 from mapdpm.cli import demo, results, stderr, stdout, tables, tuning
+from mapdpm.cli import show as showing
 from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import beside_groups, chosen, warned
 from mapdpm.cli.kinds import kinds_of, named_kinds, of_cells
@@ -61,9 +60,8 @@ def fit(arguments: argparse.Namespace) -> None:
         rows = results.in_place(labels[:, None].tolist(), there, [-1])
         results.write_text(arguments.labels, results.lines(["label"], rows, arguments.format))
     if not arguments.quiet:
-        merged = None if labels.max() + 1 == model.n_clusters_ else np.bincount(labels).tolist()
         found = columns(table, stated) if likelihood == AUTO else None
-        text = summary(model, table.values.shape, table.columns, seconds, arguments.format, merged, found)
+        text = summary(model, table.values.shape, table.columns, seconds, arguments.format, found)
         if arguments.labels is not None and str(arguments.labels) == results.STDOUT:
             stderr.write(f"{text}\n")
         else:
@@ -156,6 +154,11 @@ def score(arguments: argparse.Namespace) -> None:
     else:
         text = f"{model.score(table, **table.metadata())!r}\n"
     results.write_text(arguments.out, text)
+
+
+def show(arguments: argparse.Namespace) -> None:
+    """``mapdpm show``."""
+    showing.run(arguments)
 
 
 def stream(arguments: argparse.Namespace) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
-from mapdpm import MAPDPM, Categorical, HDPMixture, OnlineHDPHMM, OnlineMAPDPM, load
+from mapdpm import MAPDPM, Categorical, HDPMixture, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM, load
 from mapdpm.cli import tables
 from mapdpm.cli.columns import beside_groups, chosen, model_columns
 from mapdpm.cli.forms import Form, form_of
 from mapdpm.cli.kinds import of_model
 from mapdpm.cli.tables import Table, counted, name_of
 from mapdpm.cli.usage import UsageError, refuse_argument
+from mapdpm.features import Transformer
 from mapdpm.files.errors import ModelFileError
 from mapdpm.names import AUTO, HDP_MOVES, MOVES
 
@@ -31,7 +33,7 @@ def _check_kind(model: Any, arguments: argparse.Namespace) -> None:
             "go on with mapdpm stream --states"
         )
         raise ValueError(msg)
-    if not isinstance(model, OnlineMAPDPM):
+    if not isinstance(model, (OnlineMAPDPM, OnlineHDP)):
         return
     for option in ("novelty", "proba"):
         if getattr(arguments, option, False):
@@ -40,28 +42,37 @@ def _check_kind(model: Any, arguments: argparse.Namespace) -> None:
                 "leave it out, or ask mapdpm score for densities"
             )
             raise UsageError(msg)
-    if not model.n_clusters:
+
+
+def loaded(path: Path) -> Any:
+    """The model in a file; ValueError where that is no model, or one that has no clusters."""
+    try:
+        model = load(path)
+    except ModelFileError as error:
+        msg = f"{error}{_hint(str(error))}"
+        raise ValueError(msg) from None
+    if isinstance(model, Transformer):
+        msg = f"{path} holds features of a stream, {model}, and no clusters; the file of --state has both"
+        raise ValueError(msg)
+    if hasattr(model, "ids") and not model.n_clusters:
         msg = (
-            f"{arguments.model} holds a stream that has no clusters yet, after {counted(model.n_seen, 'point')}; "
+            f"{path} holds a stream that has no clusters yet, after {counted(model.n_seen, 'point')}; "
             "let mapdpm stream learn more"
         )
         raise ValueError(msg)
+    return model
 
 
 def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
     """The model, and the columns of the data that it was fitted on."""
-    try:
-        model = load(arguments.model)
-    except ModelFileError as error:
-        msg = f"{error}{_hint(str(error))}"
-        raise ValueError(msg) from None
+    model = loaded(arguments.model)
     _check_kind(model, arguments)
     names = getattr(model, "feature_names_in_", None)
     if arguments.columns is not None:
         choice = chosen(",".join(arguments.columns))
     else:
         choice = tables.every if names is None else model_columns(list(names), str(arguments.model))
-    if arguments.groups is not None and not isinstance(model, HDPMixture):
+    if arguments.groups is not None and not isinstance(model, (HDPMixture, OnlineHDP)):
         refuse_argument(f"--groups: {arguments.model} holds no model of fit --groups")
     choice = beside_groups(choice, arguments.groups)
     gaps, kinds = getattr(model, "missing", None) == "skip", of_model(model)

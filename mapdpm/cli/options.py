@@ -11,7 +11,7 @@ import mapdpm
 from mapdpm.cli import values
 from mapdpm.cli.stderr import report
 from mapdpm.cli.stream_options import stream_options
-from mapdpm.cli.table_options import fit_options, predict_options, score_options, tune_options
+from mapdpm.cli.table_options import fit_options, predict_options, score_options, show_options, tune_options
 from mapdpm.names import DTYPES
 
 _ABOUT = "Clustering when nobody knows the number of clusters. `mapdpm COMMAND --help` has the options of a command."
@@ -58,6 +58,7 @@ def parser() -> argparse.ArgumentParser:
     predict_options(command("predict", "predict", "print the cluster of each row of a CSV file", _PREDICT_EXAMPLES))
     text = "print the log predictive density of each row of a CSV file, in nats: high is normal"
     score_options(command("score", "score", text, _SCORE_EXAMPLES))
+    show_options(command("show", "show", "print the clusters of a model, in the units of its columns", _SHOW_EXAMPLES))
     text = "cluster points as they come, line by line or by MQTT, in fixed memory"
     stream_options(command("stream", "stream", text, _STREAM_EXAMPLES))
     text = "write a model as C: a header, the library, and an example that goes on learning"
@@ -84,6 +85,10 @@ mapdpm predict model.mdpm - --proba < data.csv"""
 _SCORE_EXAMPLES = """\
 mapdpm score model.mdpm data.csv --out scores.csv
 mapdpm score model.mdpm data.csv --mean"""
+_SHOW_EXAMPLES = """\
+mapdpm show model.mdpm
+mapdpm show state.mdpm --all
+mapdpm show model.mdpm --format csv > clusters.csv"""
 _STREAM_EXAMPLES = """\
 mapdpm stream < data.csv
 mapdpm stream data.csv --columns height,width --state state.mdpm --output results.jsonl

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from mapdpm.cli import stderr
+from mapdpm.cli.cluster_table import cluster_table, sizes_text
 from mapdpm.cli.kinds import unusual
+from mapdpm.cli.profiles import profile_of
 from mapdpm.kinds.columns import Columns
 from mapdpm.likelihoods._as_given import parameters_of
 from mapdpm.likelihoods._shape import is_full
@@ -24,24 +26,15 @@ def summary(
     names: Sequence[str] | None,
     seconds: float,
     kind: str,
-    merged: list[int] | None,
     found: Columns | None,
 ) -> str:
-    """The facts of a fit, as lines of text or, with ``kind`` jsonl, as an object."""
-    n_rows, columns = shape
-    named = [str(place) for place in range(1, columns + 1)] if names is None else list(names)
-    prior = {name: np.asarray(value).tolist() for name, value in parameters_of(model.likelihood_).items()}
+    """The facts of a fit, as lines of text and a table of clusters or, with ``kind`` jsonl, as an object."""
+    n_rows, n_columns = shape
     facts = {
         "rows": n_rows,
-        "columns": columns if names is None else list(names),
+        "columns": n_columns if names is None else list(names),
         **({} if found is None else _kinds(found)),
-        **_relevant(model, names),
-        **({"groups": len(model.group_names_)} if hasattr(model, "group_names_") else {}),
-        "clusters": model.n_clusters_,
-        "sizes": model.cluster_sizes_.tolist(),
-        **({} if merged is None else {"merged": merged}),
-        "prior": prior,
-        "log_joint": model.log_joint_,
+        **facts_of(model),
         "sweeps": model.n_sweeps_,
         "converged": model.converged_,
         "covariance": "full" if is_full(model.likelihood_) else "diagonal",
@@ -50,29 +43,60 @@ def summary(
     }
     if kind == "jsonl":
         return json.dumps(facts)
-    shown = facts | {
-        "columns": str(columns) if names is None else f"{columns} ({_shortened(names)})",
-        **_kinds_line(found, named, n_rows),
-        **({} if merged is None else {"clusters": f"{model.n_clusters_} components in {len(merged)} groups"}),
-        **({"relevant": _relevant_line(facts["relevant"], columns)} if "relevant" in facts else {}),
-        "prior": _prior_line(prior),
-        "log_joint": f"{model.log_joint_:.6f} nats",
-        "converged": "yes" if model.converged_ else "no",
-        "seconds": f"{seconds:.3f}",
+    named = [str(place) for place in range(1, n_columns + 1)] if names is None else list(names)
+    unusual_kinds = "" if found is None else unusual(found, named, n_rows)
+    return f"{lines_of(facts, n_columns, unusual_kinds)}\n\n{cluster_table(profile_of(model))}"
+
+
+def facts_of(model: Any) -> dict[str, Any]:
+    """What a fitted mixture or a learner has found, by the words of the summary."""
+    is_stream = hasattr(model, "ids")
+    sizes = model.weights if is_stream else model.cluster_sizes_
+    merged = None if not hasattr(model, "groups_") or model.n_groups_ == model.n_clusters_ else model.groups_
+    groups = getattr(model, "group_names_", getattr(model, "group_names", None))
+    return {
+        **({} if is_stream else _relevant(model, getattr(model, "feature_names_in_", None))),
+        **({} if groups is None else {"groups": len(groups)}),
+        "clusters": len(sizes),
+        "sizes": sizes.tolist(),
+        **({} if merged is None else {"merged": np.bincount(merged, weights=sizes).astype(int).tolist()}),
+        "prior": {name: np.asarray(value).tolist() for name, value in parameters_of(model.likelihood_).items()},
+        **({"log_joint": model.log_joint_} if hasattr(model, "log_joint_") else {}),
     }
-    texts = {name: " ".join(map(str, each)) if isinstance(each, list) else each for name, each in shown.items()}
-    return "\n".join(f"{name.replace('_', ' '):<10} {text}" for name, text in texts.items())
+
+
+def lines_of(facts: dict[str, Any], n_columns: int, kinds: str = "") -> str:
+    """Facts as lines of text; ``kinds`` is what is unusual about columns."""
+    names = facts.get("columns")
+    shown = {name: value for name, value in facts.items() if name != "kinds"}
+    texts = {
+        "columns": f"{n_columns} ({_shortened(names)})" if isinstance(names, list) else str(n_columns),
+        "kinds": kinds,
+        "relevant": _relevant_line(facts.get("relevant", []), n_columns),
+        "sizes": sizes_text(facts["sizes"]),
+        "merged": sizes_text(facts.get("merged", [])),
+        "prior": _prior_line(facts["prior"]),
+    }
+    if "merged" in facts:
+        texts["clusters"] = f"{facts['clusters']} components in {len(facts['merged'])} groups"
+    if "log_joint" in facts:
+        texts["log_joint"] = f"{facts['log_joint']:.6f} nats"
+    if "seconds" in facts:
+        texts["seconds"] = f"{facts['seconds']:.3f}"
+    if "converged" in facts:
+        texts["converged"] = "yes" if facts["converged"] else "no"
+    lines = []
+    for name, value in shown.items():
+        lines.append((name, texts.get(name, str(value))))
+        if name == "columns" and kinds:
+            lines.append(("kinds", kinds))
+    return "\n".join(f"{name.replace('_', ' '):<10} {text}" for name, text in lines)
 
 
 def _kinds(found: Columns) -> dict[str, Any]:
     """The kinds of columns that are not continuous, as ``--kinds`` takes them; nothing where all are."""
     kinds = {str(column.name): column.word() for column in found if column.said() or column.note}
     return {"kinds": kinds} if kinds else {}
-
-
-def _kinds_line(found: Columns | None, names: list[str], n_rows: int) -> dict[str, str]:
-    line = "" if found is None else unusual(found, names, n_rows)
-    return {"kinds": line} if line else {}
 
 
 def _relevant(model: Any, names: Sequence[str] | None) -> dict[str, Any]:

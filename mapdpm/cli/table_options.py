@@ -13,6 +13,8 @@ from mapdpm.likelihoods import FAMILIES
 from mapdpm.names import BACKENDS, CRITERIA, HDP_MOVES, METHODS, MISSING, MOVES, STARTS
 
 FORMATS = ("csv", "jsonl")
+SHOWN = ("text", "json", "csv")
+"""The forms of ``mapdpm show``."""
 
 
 class _OldName(argparse.Action):
@@ -123,6 +125,16 @@ def score_options(score: argparse.ArgumentParser) -> None:
     """The options of ``mapdpm score``."""
     _reader_options(score)
     score.add_argument("--mean", action="store_true", help="print only the mean")
+
+
+def show_options(show: argparse.ArgumentParser) -> None:
+    """The options of ``mapdpm show``."""
+    show.add_argument("model", type=Path, help="model file of fit --out, stream --state or a device")
+    text = "a table; json: one object; csv: a line for each cluster and column (%(default)s)"
+    show.add_argument("--format", choices=SHOWN, default=SHOWN[0], help=text)
+    show.add_argument("--all", action="store_true", help="all clusters and columns in the table, not the first ones")
+    text = "MODULE:CLASS of a family of your own, which the model has"
+    show.add_argument("--likelihood", type=values.family, metavar="FAMILY", help=text)
 
 
 def _reader_options(command: argparse.ArgumentParser) -> None:

@@ -76,7 +76,8 @@ def assert_refused(capsys, argv, code, *parts):
 
 def test_fit_prints_what_python_finds(folder, points, capsys):
     assert cli.main(["fit", "data.csv"]) == 0
-    printed = dict(line.split(maxsplit=1) for line in lines_of(capsys))
+    facts = capsys.readouterr().out.split("\n\n")[0]
+    printed = dict(line.split(maxsplit=1) for line in facts.splitlines())
     expected = mapdpm.MAPDPM().fit(points)
     assert (printed["rows"], printed["columns"]) == ("50", "2 (height, width)")
     assert printed["clusters"] == str(expected.n_clusters_)
