@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,8 +62,11 @@ class _Statistics(NamedTuple):
     """Shares of ones, means and variances in all columns of the table; NaN where there are none."""
 
 
-def profile_of(model: Any) -> Profile:
-    """The profile of a fitted model, or of a stream learner whose warm-up is over."""
+def profile_of(model: Any, most: int | None = None) -> Profile:
+    """The profile of a fitted model, or of a stream learner whose warm-up is over.
+
+    With ``most``, only so many clusters, the largest, have nats: they cost O(K D) each.
+    """
     is_stream = hasattr(model, "ids")
     found = _of_stream(model) if is_stream else _of_fit(model)
     weights = found.rows[:, 0]
@@ -71,7 +75,8 @@ def profile_of(model: Any) -> Profile:
     groups = model.groups_.tolist() if _has_groups(model) else [None] * len(weights)
     in_groups = _shares_in_groups(model)
     columns = described_columns(model, found.moments[0].shape[1])
-    cells = _cells(model, found, columns)
+    order = np.argsort(-np.asarray(sizes), kind="stable").tolist()
+    cells = _cells(model, found, columns, order[:most])
     clusters = [
         Cluster(
             int(numbers[k]),
@@ -81,9 +86,9 @@ def profile_of(model: Any) -> Profile:
             {name: float(shares[k]) for name, shares in in_groups.items()},
             tuple(column[k] for column in cells),
         )
-        for k in range(len(weights))
+        for k in order
     ]
-    return Profile(columns, tuple(sorted(clusters, key=lambda each: -each.size)))
+    return Profile(columns, tuple(clusters))
 
 
 def _of_fit(model: Any) -> _Statistics:
@@ -118,12 +123,13 @@ def _shares_in_groups(model: Any) -> dict[str, Vector]:
     return dict(zip(map(text_of, names), shares, strict=True))
 
 
-def _cells(model: Any, found: _Statistics, columns: tuple[Described, ...]) -> list[list[Cell]]:
-    """The cells of each column of the user's, one a cluster."""
+def _cells(model: Any, found: _Statistics, columns: tuple[Described, ...], told: Sequence[int]) -> list[list[Cell]]:
+    """The cells of each column of the user's, one a cluster; only those of the clusters ``told`` have nats."""
     n_clusters = len(found.rows)
     densities = predictives(found.kernels, found.rows, len(found.read))
     presence = presences(found.kernels, densities, n_clusters)
-    apart = nats_by_column(densities, presence, found.rows[:, 0], range(n_clusters))
+    apart = np.full((n_clusters, len(densities)), np.nan)
+    apart[told] = nats_by_column(densities, presence, found.rows[:, 0], told)
     places = found.read[: len(densities)].tolist()  # words of documents are one column
     of_places = dict(zip(places, densities, strict=True))
     nats = dict(zip(places, apart.T, strict=True))

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from mapdpm.cli import stdout
-from mapdpm.cli.cluster_table import cluster_table
+from mapdpm.cli.cluster_table import MOST_CLUSTERS, cluster_table
 from mapdpm.cli.kinds import unusual
 from mapdpm.cli.models import loaded
 from mapdpm.cli.profiles import Cell, Cluster, Profile, profile_of
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def text_of(model: Any, kind: str, *, everything: bool = False) -> str:
     """A model that has clusters, in the form ``kind``."""
-    profile = profile_of(model)
+    profile = profile_of(model, None if everything or kind != TEXT else MOST_CLUSTERS)
     if kind == CSV:
         return _as_csv(profile)
     facts = _facts(model, profile)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.cli import stderr
-from mapdpm.cli.cluster_table import cluster_table, sizes_text
+from mapdpm.cli.cluster_table import MOST_CLUSTERS, cluster_table, sizes_text
 from mapdpm.cli.kinds import unusual
 from mapdpm.cli.profiles import profile_of
 from mapdpm.kinds.columns import Columns
@@ -45,7 +45,7 @@ def summary(
         return json.dumps(facts)
     named = [str(place) for place in range(1, n_columns + 1)] if names is None else list(names)
     unusual_kinds = "" if found is None else unusual(found, named, n_rows)
-    return f"{lines_of(facts, n_columns, unusual_kinds)}\n\n{cluster_table(profile_of(model))}"
+    return f"{lines_of(facts, n_columns, unusual_kinds)}\n\n{cluster_table(profile_of(model, MOST_CLUSTERS))}"
 
 
 def facts_of(model: Any) -> dict[str, Any]:

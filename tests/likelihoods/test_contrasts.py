@@ -134,23 +134,24 @@ def test_counts_diverge_as_by_their_sum(events):
 def test_a_spike_and_its_numbers_diverge_as_one_column():
     """A value is the spike with probability s, else a t: the divergence of the two together, by their definition."""
     generator = np.random.default_rng(4)
-    x = np.where(generator.random(40) < 0.5, 0.0, generator.normal(5.0, 1.0, 40))
-    x[20:] += np.where(x[20:] == 0.0, 0.0, 3.0)
+    x = np.where(generator.random(60) < np.repeat([0.5, 0.8, 0.2], 20), 0.0, generator.normal(5.0, 1.0, 60))
+    x += np.where(x == 0.0, 0.0, np.repeat([0.0, 3.0, -2.0], 20))
     mixed = Mixed({0: Spiked(0.0, NormalGamma(5.0, 0.1, 2.0, 2.0), BetaBernoulli(1.0, 1.0))}).bound_to(x[:, None])
     table = mixed.read_table(x[:, None], missing=False)
     kernels = mixed.for_data(table).in_kernels("error")
-    rows = rows_of(kernels, Table(table.array, table.n_levels), [range(20), range(20, 40)])
+    rows = rows_of(kernels, Table(table.array, table.n_levels), [range(20), range(20, 40), range(40, 60)])
     columns = predictives(kernels, rows, 2)
-    found = nats_by_column(columns, presences(kernels, columns, 2), np.array([20.0, 20.0]), [0]).sum()
-    spike = columns[0].probabilities[:, 1]
-    numbers = columns[1]
+    weights = np.array([20.0, 30.0, 10.0])
+    found = nats_by_column(columns, presences(kernels, columns, 3), weights, [0]).sum()
+    spike, numbers = columns[0].probabilities[:, 1], columns[1]
     made = [stats.t(*each) for each in zip(numbers.freedom, numbers.centre, numbers.scale, strict=True)]
 
     def part(x):
-        p, q = ((1.0 - spike[k]) * made[k].pdf(x) for k in (0, 1))
-        return p * np.log(p / q)
+        p, q, other = ((1.0 - spike[k]) * made[k].pdf(x) for k in range(3))
+        return p * np.log(p / (0.75 * q + 0.25 * other))
 
-    expected = spike[0] * np.log(spike[0] / spike[1]) + integrate.quad(part, -40.0, 50.0, limit=500)[0]
+    expected = spike[0] * np.log(spike[0] / (0.75 * spike[1] + 0.25 * spike[2]))
+    expected += integrate.quad(part, -40.0, 50.0, limit=500)[0]
     assert found == pytest.approx(expected, rel=1e-6)
 
 
