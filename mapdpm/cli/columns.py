@@ -17,8 +17,8 @@ _ALL_BUT = "all-but:"
 _RANGE = re.compile(r"(\d{1,9})(-?)(\d{0,9})")
 
 
-def chosen(text: str) -> Choice:
-    """The columns of ``--columns``: names or positions, counted from 1, separated by commas; ``2-4`` and ``3-`` too.
+def chosen(text: str, option: str = "--columns") -> Choice:
+    """The columns of ``option``: names or positions, counted from 1, separated by commas; ``2-4`` and ``3-`` too.
 
     ``all-but:`` before them leaves them out. If the first row has text, a name takes precedence over a position of the
     same spelling. A name with a comma is quoted as in the file.
@@ -28,7 +28,7 @@ def chosen(text: str) -> Choice:
     try:
         words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
     except csv.Error:
-        msg = f"--columns must be names or positions separated by commas, got {text!r}"
+        msg = f"{option} must be names or positions separated by commas, got {text!r}"
         raise UsageError(msg) from None
 
     def choice(file: str, cells: list[str]) -> Columns:
@@ -38,21 +38,21 @@ def chosen(text: str) -> Choice:
         for word in words:
             # In a row of numbers, a word that can be a position is one, even if a cell has the same text.
             if word in names and (header or not _may_be_positions(word, len(cells))):
-                places.append(_place_of(word, file, names))
+                places.append(_place_of(word, file, names, option))
                 named = True
             else:
-                places += _places_of(word, file, cells)
+                places += _places_of(word, file, cells, option)
         taken: set[int] = set()
         for place in places:
             if place in taken:
-                msg = f"--columns {text} has column {place + 1} twice"
+                msg = f"{option} {text} has column {place + 1} twice"
                 raise ValueError(msg)
             taken.add(place)
         if but:
             places = [place for place in range(len(cells)) if place not in taken]
         if not places:
             left = "leaves no column" if but else "names no column; give names or positions, such as height,3 or 2-4"
-            msg = f"--columns {left}"
+            msg = f"{option} {left}"
             raise ValueError(msg)
         return Columns(places, named)
 
@@ -113,6 +113,19 @@ def beside_groups(choice: Choice, groups: str | None) -> Choice:
     return chosen_beside
 
 
+def with_others(choice: Choice, others: Sequence[str] | None) -> Choice:
+    """``choice``, and the columns of ``--with`` as texts; None: as it is."""
+    if others is None:
+        return choice
+    of_others = chosen(",".join(others), "--with")
+
+    def chosen_with(file: str, cells: list[str]) -> Columns:
+        found, beside = choice(file, cells), of_others(file, cells)
+        return found._replace(named=found.named or beside.named, beside=beside.places)
+
+    return chosen_with
+
+
 def warned(file: str, cells: list[str]) -> Columns:
     """All columns, with a warning for one that looks like an index."""
     whole = every(file, cells)
@@ -133,10 +146,10 @@ def _places_by_name(cells: list[str]) -> dict[str, list[int]]:
     return found
 
 
-def _place_of(name: str, file: str, names: dict[str, list[int]]) -> int:
+def _place_of(name: str, file: str, names: dict[str, list[int]], option: str = "--columns") -> int:
     places = names[name]
     if len(places) > 1:
-        msg = f"{file} has {len(places)} columns of the name {name!r}; choose by position with --columns"
+        msg = f"{file} has {len(places)} columns of the name {name!r}; choose by position with {option}"
         raise ValueError(msg)
     return places[0]
 
@@ -146,7 +159,7 @@ def _may_be_positions(word: str, n_columns: int) -> bool:
     return found is not None and 1 <= int(found[1]) <= n_columns
 
 
-def _places_of(word: str, file: str, cells: list[str]) -> list[int]:
+def _places_of(word: str, file: str, cells: list[str], option: str) -> list[int]:
     found = _RANGE.fullmatch(word)
     if found is None:
         near = difflib.get_close_matches(word, cells, 1, cutoff=0.65)
@@ -156,10 +169,10 @@ def _places_of(word: str, file: str, cells: list[str]) -> list[int]:
     first, last = int(found[1]), int(found[3] or (len(cells) if found[2] else found[1]))
     for position in (first, last):
         if not 1 <= position <= len(cells):
-            msg = f"{file} has {counted(len(cells), 'column')}, so --columns cannot have {word}: they count from 1"
+            msg = f"{file} has {counted(len(cells), 'column')}, so {option} cannot have {word}: they count from 1"
             raise ValueError(msg)
     if last < first:
-        msg = f"--columns cannot have {word}: a range goes up"
+        msg = f"{option} cannot have {word}: a range goes up"
         raise ValueError(msg)
     return list(range(first - 1, last))
 

@@ -13,7 +13,7 @@ from mapdpm import columns, load, plots, select_alpha
 from mapdpm.cli import demo, results, stderr, stdout, tables, tuning
 from mapdpm.cli import show as showing
 from mapdpm.cli import stream as streaming
-from mapdpm.cli.columns import beside_groups, chosen, warned
+from mapdpm.cli.columns import beside_groups, chosen, warned, with_others
 from mapdpm.cli.kinds import kinds_of, named_kinds, of_cells
 from mapdpm.cli.likelihoods import likelihood_of_table
 from mapdpm.cli.models import check_convertible, form_of_arguments, model_and_table, model_of
@@ -35,9 +35,11 @@ def fit(arguments: argparse.Namespace) -> None:
     _check_targets([arguments.data], arguments.out, _file(arguments.labels), arguments.picture)
     if arguments.picture is not None:
         _check_picture(arguments.picture)
+    if arguments.beside is not None and arguments.labels is None:
+        refuse_argument("--with: needs --labels, which it is written to")
     choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
-    table, stated = _table(arguments, beside_groups(choice, arguments.groups))
-    table, there = table.with_values(arguments.data)
+    whole, stated = _table(arguments, with_others(beside_groups(choice, arguments.groups), arguments.beside))
+    table, there = whole.with_values(arguments.data)
     progress = ProgressLine(quiet=arguments.quiet, verbose=arguments.verbose)
     likelihood = likelihood_of_table(arguments, table, stated)
     model = model_of(arguments, likelihood, progress)
@@ -57,8 +59,8 @@ def fit(arguments: argparse.Namespace) -> None:
     if arguments.picture is not None:
         write_file(arguments.picture, _picture(model, table, labels, arguments.picture))
     if arguments.labels is not None:
-        rows = results.in_place(labels[:, None].tolist(), there, [-1])
-        results.write_text(arguments.labels, results.lines(["label"], rows, arguments.format))
+        named = results.beside(whole.beside, ["label"], results.in_place(labels[:, None].tolist(), there, [-1]))
+        results.write_text(arguments.labels, results.lines(*named, arguments.format))
     if not arguments.quiet:
         found = columns(table, stated) if likelihood == AUTO else None
         text = summary(model, table.values.shape, table.columns, seconds, arguments.format, found)
@@ -125,8 +127,8 @@ def _table(arguments: argparse.Namespace, choice: tables.Choice) -> tuple[Table,
 def predict(arguments: argparse.Namespace) -> None:
     """``mapdpm predict``."""
     _check_targets([arguments.model, arguments.data], _file(arguments.out))
-    model, table = model_and_table(arguments)
-    table, there = table.with_values(arguments.data)
+    model, whole = model_and_table(arguments)
+    table, there = whole.with_values(arguments.data)
     absent: list[int | None] = [-1]
     if arguments.proba:
         found = model.predict_proba(table, **table.metadata())
@@ -135,20 +137,24 @@ def predict(arguments: argparse.Namespace) -> None:
     else:
         novelty = {"novelty": True} if arguments.novelty else {}  # streams have no such argument
         names, rows = ["label"], model.predict(table, **novelty, **table.metadata())[:, None].tolist()
-    results.write_text(arguments.out, results.lines(names, results.in_place(rows, there, absent), arguments.format))
+    named = results.beside(whole.beside, names, results.in_place(rows, there, absent))
+    results.write_text(arguments.out, results.lines(*named, arguments.format))
 
 
 def score(arguments: argparse.Namespace) -> None:
     """``mapdpm score``."""
     _check_targets([arguments.model, arguments.data], _file(arguments.out))
-    model, table = model_and_table(arguments)
-    table, there = table.with_values(arguments.data)
+    if arguments.mean and arguments.beside is not None:
+        refuse_argument("--with: not with --mean, which has no rows")
+    model, whole = model_and_table(arguments)
+    table, there = whole.with_values(arguments.data)
     if not hasattr(model, "score_samples"):
         msg = f"{arguments.model} holds states in time, which score whole sequences; use HDPHMM.score in Python"
         raise ValueError(msg)
     if not arguments.mean:
         rows = model.score_samples(table, **table.metadata())[:, None].tolist()
-        text = results.lines(["log_density"], results.in_place(rows, there, [None]), arguments.format)
+        named = results.beside(whole.beside, ["log_density"], results.in_place(rows, there, [None]))
+        text = results.lines(*named, arguments.format)
     elif arguments.format == "jsonl":
         text = results.lines(["mean_log_density"], [[model.score(table, **table.metadata())]], arguments.format)
     else:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mapdpm import MAPDPM, Categorical, HDPMixture, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM, load
 from mapdpm.cli import tables
-from mapdpm.cli.columns import beside_groups, chosen, model_columns
+from mapdpm.cli.columns import beside_groups, chosen, model_columns, with_others
 from mapdpm.cli.forms import Form, form_of
 from mapdpm.cli.kinds import of_model
 from mapdpm.cli.tables import Table, counted, name_of
@@ -45,12 +45,16 @@ def _check_kind(model: Any, arguments: argparse.Namespace) -> None:
 
 
 def loaded(path: Path) -> Any:
-    """The model in a file; ValueError where that is no model, or one that has no clusters."""
+    """The model in a file; ValueError where that is none."""
     try:
-        model = load(path)
+        return load(path)
     except ModelFileError as error:
         msg = f"{error}{_hint(str(error))}"
         raise ValueError(msg) from None
+
+
+def check_clusters(model: Any, path: Path) -> None:
+    """ValueError where a file holds features, or a stream without clusters."""
     if isinstance(model, Transformer):
         msg = f"{path} holds features of a stream, {model}, and no clusters; the file of --state has both"
         raise ValueError(msg)
@@ -60,13 +64,13 @@ def loaded(path: Path) -> Any:
             "let mapdpm stream learn more"
         )
         raise ValueError(msg)
-    return model
 
 
 def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
     """The model, and the columns of the data that it was fitted on."""
     model = loaded(arguments.model)
     _check_kind(model, arguments)
+    check_clusters(model, arguments.model)
     names = getattr(model, "feature_names_in_", None)
     if arguments.columns is not None:
         choice = chosen(",".join(arguments.columns))
@@ -74,7 +78,7 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
         choice = tables.every if names is None else model_columns(list(names), str(arguments.model))
     if arguments.groups is not None and not isinstance(model, (HDPMixture, OnlineHDP)):
         refuse_argument(f"--groups: {arguments.model} holds no model of fit --groups")
-    choice = beside_groups(choice, arguments.groups)
+    choice = with_others(beside_groups(choice, arguments.groups), arguments.beside)
     gaps, kinds = getattr(model, "missing", None) == "skip", of_model(model)
     reader = None if kinds is None else lambda _, places: kinds if len(kinds) == len(places) else [None] * len(places)
     table = tables.read_csv(arguments.data, choice, form_of_arguments(arguments), gaps=gaps, kinds=reader)

@@ -4,25 +4,48 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from mapdpm.cli import stdout
 from mapdpm.cli.forms import STDIN
+from mapdpm.cli.usage import refuse_argument
 from mapdpm.files.disk import write_file
 
 STDOUT = STDIN
+_PLAIN = re.compile(r'[^",\r\n]*')
 
 
 def lines(names: Sequence[str], rows: Iterable[Sequence[Any]], kind: str) -> str:
-    """Rows of numbers as text: CSV with a header, or one JSON object a line. Floats keep all digits; None is blank."""
+    """Rows of results: CSV with a header, or one JSON object a line. Floats keep all digits; None is blank."""
     if kind == "jsonl":
         return "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
-    return (
-        "\n".join([",".join(names), *(",".join("" if each is None else repr(each) for each in row) for row in rows)])
-        + "\n"
-    )
+    return "\n".join([",".join(map(_cell, names)), *(",".join(map(_cell, row)) for row in rows)]) + "\n"
+
+
+def _cell(value: Any) -> str:
+    """A cell of CSV; a text is quoted where it could be read otherwise."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return repr(value)
+    return value if _PLAIN.fullmatch(value) else '"' + value.replace('"', '""') + '"'
+
+
+def beside(
+    kept: tuple[Sequence[str], Sequence[Sequence[str]]], names: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> tuple[list[str], list[Sequence[Any]]]:
+    """``names`` and ``rows`` of results, behind those that a table has kept; UsageError for two of one name."""
+    titles, texts = kept
+    if not titles:
+        return list(names), list(rows)
+    whole = [*titles, *names]
+    twice = next((name for name in titles if whole.count(name) > 1), None)
+    if twice is not None:
+        refuse_argument(f"--with: two columns of the output would be called {twice!r}; rename that of the file")
+    return whole, [(*text, *row) for text, row in zip(texts, rows, strict=True)]
 
 
 def in_place(rows: Iterable[Any], there: Iterable[Any], absent: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from mapdpm.cli import stdout
 from mapdpm.cli.cluster_table import MOST_CLUSTERS, cluster_table
 from mapdpm.cli.kinds import unusual
-from mapdpm.cli.models import loaded
+from mapdpm.cli.models import check_clusters, loaded
 from mapdpm.cli.profiles import Cell, Cluster, Profile, profile_of
 from mapdpm.cli.summary import facts_of, lines_of
 from mapdpm.cli.table_options import SHOWN
@@ -26,6 +26,7 @@ _TITLE = ("cluster", "size", "share", "group", "column", "kind", "centre", "spre
 def run(arguments: argparse.Namespace) -> None:
     """Print what the file holds."""
     model = loaded(arguments.model)
+    check_clusters(model, arguments.model)
     stdout.write(text_of(model, arguments.format, everything=arguments.all))
 
 

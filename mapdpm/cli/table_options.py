@@ -30,6 +30,7 @@ def fit_options(fit: argparse.ArgumentParser) -> None:
     results = fit.add_argument_group("results")
     results.add_argument("--out", type=Path, metavar="MODEL", help="write the model, for predict and score")
     results.add_argument("--labels", type=Path, metavar="FILE", help="write the cluster of each row; - is stdout")
+    _beside_option(results, "each label of --labels")
     results.add_argument("--picture", type=Path, metavar="FILE", help="draw the clusters: .png, .pdf or .svg")
     _format_option(results, "labels and the summary")
     text = "labels of groups of clusters: auto, those that belong together; N groups, by a tree; none (auto)"
@@ -144,6 +145,7 @@ def _reader_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--groups", metavar="COLUMN", help=text)
     text = "MODULE:CLASS of a family of your own, which the model has"
     command.add_argument("--likelihood", type=values.family, metavar="FAMILY", help=text)
+    _beside_option(command, "each result")
     command.add_argument("--out", type=Path, metavar="FILE", help="output file (stdout); .gz compresses")
     _format_option(command, "CSV with a header, or JSON lines")
     command.add_argument("--quiet", action="store_true", help="no warnings")
@@ -181,6 +183,11 @@ def _prior_options(model: Any) -> None:
     model.add_argument("--missing", choices=MISSING, help="a blank cell, NA or nan is an error, or skipped (error)")
     text = "--prior is in units of each column's standard deviation, from its mean; the data keeps its units"
     model.add_argument("--standardize", action="store_true", help=text)
+
+
+def _beside_option(command: Any, what: str) -> None:
+    text = f"columns of the file to write before {what} as they are, such as id,time"
+    command.add_argument("--with", dest="beside", action="append", metavar="LIST", help=text)
 
 
 def _format_option(command: Any, what: str) -> None:

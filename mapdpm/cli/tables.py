@@ -43,6 +43,8 @@ class Columns(NamedTuple):
     named: bool = False
     group: int | None = None
     """The column with the group of each row, which is any text."""
+    beside: Sequence[int] = ()
+    """Columns that are kept as texts, to be written beside results."""
 
 
 Choice: TypeAlias = Callable[[str, list[str]], Columns]
@@ -63,6 +65,8 @@ class Table(NamedTuple):
     """What each column holds; None where all hold numbers."""
     levels: tuple[tuple[str, ...], ...] = ()
     """With kinds, the texts of each category, whose places are the values; none of other columns."""
+    beside: tuple[tuple[str, ...], tuple[tuple[str, ...], ...]] = ((), ())
+    """Names of the columns that were kept as texts, and these texts of each row, also of those without values."""
 
     @property
     def dtypes(self) -> list[np.dtype[Any]]:
@@ -138,12 +142,17 @@ def read_csv(
     """
     source = rows(path, form)
     first = next(source)
-    cells = [cell.strip() for cell in first[1]]
+    cells = [cell.strip() for cell in form.cells(first[1])]
     columns = choice(name_of(path), cells)
     second = next(source, None)
-    header = columns.named or any(is_text(cells[place]) for place in columns.places) or _is_header(cells, second)
+    header = columns.named or any(is_text(cells[place]) for place in columns.places) or _is_header(cells, second, form)
     rest: Iterable[Row] = chain(() if header else (first,), () if second is None else (second,), source)
     groups: list[str] = []
+    texts: list[tuple[str, ...]] = []
+    if columns.beside:
+        rest = _keeping(rest, columns.beside, texts)
+    if form.decimal != PLAIN.decimal:
+        rest = ((line, form.cells(row)) for line, row in rest)
     if columns.group is not None:
         rest = _with_groups(path, rest, columns.group, groups)
     of_kinds = [NUMBER] * len(columns.places) if kinds is None else kinds(cells, columns.places)
@@ -154,10 +163,19 @@ def read_csv(
         raise ValueError(msg)
     names = tuple(cells[place] for place in columns.places) if header else None
     groups_of_rows = None if columns.group is None else tuple(groups)
+    titles = tuple(cells[place] if header else str(place + 1) for place in columns.beside)
+    table = Table(names, values, groups_of_rows, beside=(titles, tuple(texts)))
     found = tuple(reader.kind or NUMBER for reader in readers)
     if all(kind == NUMBER for kind in found):
-        return Table(names, values, groups_of_rows)
-    return Table(names, values, groups_of_rows, found, tuple(tuple(reader.places) for reader in readers))
+        return table
+    return table._replace(kinds=found, levels=tuple(tuple(reader.places) for reader in readers))
+
+
+def _keeping(source: Iterable[Row], columns: Sequence[int], texts: list[tuple[str, ...]]) -> Iterator[Row]:
+    """The rows of ``source``, of which some columns are added to ``texts`` as they are."""
+    for line, cells in source:
+        texts.append(tuple(cells[column] for column in columns))
+        yield line, cells
 
 
 def _with_groups(path: str | Path, source: Iterable[Row], column: int, groups: list[str]) -> Iterator[Row]:
@@ -186,7 +204,7 @@ def rows(path: str | Path, form: Form = PLAIN) -> Iterator[Row]:
         if len(cells) != width:
             msg = f"{name_of(path)}: line {line} has {counted(len(cells), 'column')}, but the first row has {width}"
             raise ValueError(msg)
-        yield line, form.cells(cells)
+        yield line, cells
     if not width:
         msg = f"{name_of(path)} is empty"
         raise ValueError(msg)
@@ -305,8 +323,11 @@ def _lines(path: str | Path, form: Form) -> Iterator[Row]:
             raise ValueError(msg) from None
 
 
-def _is_header(cells: Sequence[str], second: Row | None) -> bool:
+def _is_header(cells: Sequence[str], second: Row | None, form: Form) -> bool:
     """Whether a text stands above a number; then columns 2020 and 2021 beside one named id are names too."""
     if second is None:
         return False
-    return any(is_text(above) and value_of(below) is not None for above, below in zip(cells, second[1], strict=True))
+    return any(
+        is_text(above) and value_of(below) is not None
+        for above, below in zip(cells, form.cells(second[1]), strict=True)
+    )

@@ -259,4 +259,5 @@ class OnlineHDP(GroupState):
 
 
 def _read(groups: Any, X: Any) -> Groups:
-    return read_groups(groups, len(X) if hasattr(X, "__len__") else np.asarray(X).shape[0])
+    n_points = len(X) if hasattr(X, "__len__") and not hasattr(X, "__array__") else np.shape(X)[0]
+    return read_groups(groups, n_points)

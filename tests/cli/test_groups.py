@@ -3,9 +3,10 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from mapdpm import HDPMixture, load
+from mapdpm import HDPMixture, OnlineHDP, load
 from readers import RefusedError, command
 from tests.search.test_grouped import grouped_points
 
@@ -98,3 +99,18 @@ def test_models_without_groups_refuse_them(data, tmp_path):
     command("fit", path, "--groups", "room", "--out", tmp_path / "g.mdpm", "--quiet")
     with pytest.raises(RefusedError, match="a model of groups has no C code yet"):
         command("export", tmp_path / "g.mdpm", "--c", tmp_path / "c")
+
+
+def test_the_file_of_a_fleet_takes_groups(data, tmp_path):
+    path, X, rooms = data
+    model = OnlineHDP(8, warmup=20).partial_fit(pd.DataFrame(X, columns=["a", "b"]), groups=rooms)
+    model.save(tmp_path / "fleet.mdpm")
+    labels = command("predict", tmp_path / "fleet.mdpm", path, "--groups", "room").split()[1:]
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    assert [int(label) for label in labels] == model.predict(frame, rooms).tolist()
+    scores = command("score", tmp_path / "fleet.mdpm", path, "--groups", "room").split()[1:]
+    np.testing.assert_allclose(np.array(scores, float), model.score_samples(frame, rooms), rtol=1e-9)
+    mean = float(command("score", tmp_path / "fleet.mdpm", path, "--groups", "room", "--mean"))
+    assert mean == pytest.approx(model.score(frame, groups=rooms), rel=1e-9)
+    with pytest.raises(RefusedError, match="--novelty: is for models of mapdpm fit"):
+        command("predict", tmp_path / "fleet.mdpm", path, "--novelty")
