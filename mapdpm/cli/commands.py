@@ -19,13 +19,14 @@ from mapdpm.cli.likelihoods import likelihood_of_table
 from mapdpm.cli.models import check_convertible, form_of_arguments, model_and_table, model_of
 from mapdpm.cli.progress import ProgressLine
 from mapdpm.cli.summary import summary
-from mapdpm.cli.tables import Table
+from mapdpm.cli.tables import Table, counted
 from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.files.c_export import as_stream, c_files
 from mapdpm.files.disk import write_file
 from mapdpm.files.errors import ModelFileError
 from mapdpm.names import AUTO
 from mapdpm.plots.canvas import KINDS
+from mapdpm.search.widths import asks_for_prior
 
 PICTURE = Path("mapdpm_demo.png")
 
@@ -40,12 +41,16 @@ def fit(arguments: argparse.Namespace) -> None:
     choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
     whole, stated = _table(arguments, with_others(beside_groups(choice, arguments.groups), arguments.beside))
     table, there = whole.with_values(arguments.data)
-    progress = ProgressLine(quiet=arguments.quiet, verbose=arguments.verbose)
+    progress = ProgressLine(
+        quiet=arguments.quiet, verbose=arguments.verbose, runs=arguments.restarts, seconds=arguments.time_limit
+    )
     likelihood = likelihood_of_table(arguments, table, stated)
     model = model_of(arguments, likelihood, progress)
     if stated and likelihood == AUTO:
         model.kinds = stated
     started = time.perf_counter()
+    size = f"{counted(len(table.values), 'row')} of {counted(table.values.shape[1], 'column')}"
+    progress.begin(f"{size}: {'looking for the prior' if asks_for_prior(likelihood) else 'the first pass'}")
     try:
         model.fit(table, **table.metadata())
     finally:
@@ -108,7 +113,7 @@ def tune(arguments: argparse.Namespace) -> None:
     if not arguments.quiet:
         setting = found.params | {"alpha": found.alpha}
         shown = ", ".join(f"{name} {value:.6g}" for name, value in setting.items())
-        stderr.write(f"{shown}, by {found.method}\n")
+        stderr.write(f"{shown}, by {found.method}{tuning.verdict(found)}\n")
 
 
 def _table(arguments: argparse.Namespace, choice: tables.Choice) -> tuple[Table, dict[Any, str]]:

@@ -59,3 +59,12 @@ def table_of_settings(found: Selection, kind: str) -> str:
     marks = ["*" if number == found.chosen else "" for number in range(len(rows))]
     lines = [names, *([*row, mark] for row, mark in zip(cells, marks, strict=True))]
     return "".join(",".join(line) + "\n" for line in lines)
+
+
+def verdict(found: Selection) -> str:
+    """Which settings are as good as the best, by the rule of ``--one-standard-error``; empty where it is alone."""
+    S, near = len(found.settings), int(found.near_best.sum())
+    if near == 1:
+        return ""
+    which = f"all {S}" if near == S else f"{near} of {S}"
+    return f"; {which} settings are the same within the standard error"

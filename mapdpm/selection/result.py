@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapdpm.partition_priors.concentration_posterior import ConcentrationPosterior
 from mapdpm.partition_priors.hyperpriors import InverseGammaPrior
@@ -70,6 +71,14 @@ class Selection(NamedTuple):
         """
         return _standard_errors(self.scores)
 
+    @property
+    def near_best(self) -> NDArray[np.bool_]:
+        """Whether each score is lower than the best one by at most the standard error of that, shape (S,).
+
+        Nothing tells these settings apart. Only the best one for a single fold.
+        """
+        return _near_best(self.scores)
+
     def posterior(self, prior: Any = None) -> ConcentrationPosterior:
         """p(alpha | N, K) for the clusters of ``model``, under the inverse-Gamma prior of (25) or another.
 
@@ -91,10 +100,15 @@ def simplest(scores: Matrix, n_clusters: Matrix) -> int:
 
     Near: lower than the best score by at most its standard error. In a tie the first setting wins.
     """
+    near = np.flatnonzero(_near_best(scores))
+    return int(near[np.argmin(n_clusters[near].mean(axis=1))])
+
+
+def _near_best(scores: Matrix) -> NDArray[np.bool_]:
     means = scores.mean(axis=1)
     best = int(np.argmax(means))
-    near = np.flatnonzero(means >= means[best] - _standard_errors(scores)[best])
-    return int(near[np.argmin(n_clusters[near].mean(axis=1))])
+    found: NDArray[np.bool_] = means >= means[best] - np.nan_to_num(_standard_errors(scores)[best])
+    return found
 
 
 def _standard_errors(scores: Matrix) -> Vector:
