@@ -65,7 +65,7 @@ def read_state(data, folder):
     found = []
     for name in ("other.csv", "data.csv"):
         path = written(data, folder, "state.mdpm")
-        argv = ("stream", folder / name, "--state", path, "--count", 3, "--on-error", "skip")
+        argv = ("stream", folder / name, "--state", path, "--continue", "--count", 3, "--on-error", "skip")
         try:
             found.append(command(*argv))
         except RefusedError as error:

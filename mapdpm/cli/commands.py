@@ -24,6 +24,7 @@ from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.files.c_export import as_stream, c_files
 from mapdpm.files.disk import write_file
 from mapdpm.files.errors import ModelFileError
+from mapdpm.files.locks import locked
 from mapdpm.names import AUTO
 from mapdpm.plots.canvas import KINDS
 from mapdpm.search.widths import asks_for_prior
@@ -175,7 +176,8 @@ def show(arguments: argparse.Namespace) -> None:
 def stream(arguments: argparse.Namespace) -> None:
     """``mapdpm stream``."""
     _check_targets([arguments.data], arguments.state, _file(arguments.output))
-    streaming.run(arguments)
+    with locked(arguments.state, _file(arguments.output), _file(arguments.alerts)):
+        streaming.run(arguments)
 
 
 def export(arguments: argparse.Namespace) -> None:

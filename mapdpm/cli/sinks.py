@@ -11,6 +11,7 @@ from mapdpm.cli.feed import Signals
 from mapdpm.cli.forms import STDIN
 from mapdpm.cli.mqtt import Subscription
 from mapdpm.cli.usage import refuse_argument
+from mapdpm.files import locks
 from mapdpm.files.errors import UnwritableError
 
 
@@ -92,6 +93,7 @@ class Written(Sink):
         try:
             if self._file < 0:  # only when there is something to write: an old file may be wanted
                 self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+                locks.hold(self._path, self._file)
                 os.ftruncate(self._file, self._bytes)
                 os.lseek(self._file, self._bytes, os.SEEK_SET)
             self._check_place()

@@ -21,6 +21,7 @@ from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source, refuse_in
 from mapdpm.cli.fields import Fields
 from mapdpm.cli.forms import STDIN
 from mapdpm.cli.results import STDOUT
+from mapdpm.cli.resuming import begun, of_another_input
 from mapdpm.cli.sinks import Printed, Publication, Sink, Written
 from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
@@ -39,7 +40,7 @@ _PATIENCE = 1.0  # seconds to wait for input before looking at the clock
 def run(arguments: argparse.Namespace) -> None:
     """Learn points until the input ends or a signal comes."""
     stream_arguments.check(arguments)
-    saved = None if arguments.state is None else checkpoint.read(arguments.state)
+    saved = begun(arguments.state, restart=arguments.restart)
     settings = checkpoint.merged_settings(stream_arguments.given(arguments), saved, arguments.state)
     stream_arguments.check_settings(arguments, settings)
     alarms.check(arguments, settings, saved)
@@ -124,10 +125,8 @@ class Stream:
                 self._report(f"{path}: {self._source.resume(saved.input, path)}")
                 self._header_allowed = False
             else:
-                self._report(
-                    f"{path} was at line {saved.input['line']} of {saved.input['path']}; "
-                    f"{self._source.name} is read from its beginning"
-                )
+                told = of_another_input(saved, path, self._source.name, go_on=self._arguments.go_on)
+                self._report(told)
         except (KeyError, TypeError, ModelFileError) as error:
             refuse_damaged(f"its position cannot be read ({error})", path)
 

@@ -43,6 +43,8 @@ def check(arguments: argparse.Namespace) -> None:
         ),
         (arguments.key and not arguments.cert, "--key: needs --cert, the certificate of this client"),
         (arguments.password_file and not named, "--password-file: needs --user"),
+        (arguments.go_on and not arguments.state, "--continue: needs --state"),
+        (arguments.restart and not arguments.state, "--restart: needs --state"),
         *(
             (getattr(arguments, name) is not None and not arguments.state, f"--{name.replace('_', '-')}: needs --state")
             for name in ("checkpoint_points", "checkpoint_seconds")

@@ -18,6 +18,15 @@ STREAM_LIKELIHOODS = tuple(family.name for family in STREAM_FAMILIES)
 _NUMBERS = {kinds.POSITIVE.check: values.positive, kinds.NOT_NEGATIVE.check: values.not_negative}
 
 
+def _other_input_options(kept: Any) -> None:
+    """``--continue`` and ``--restart``."""
+    other = kept.add_mutually_exclusive_group()
+    text = "where the checkpoint was at another input: the same learner goes on, at the beginning of this one"
+    other.add_argument("--continue", dest="go_on", action="store_true", help=text)
+    text = "forget the checkpoint: a new learner begins, and its files are written over"
+    other.add_argument("--restart", action="store_true", help=text)
+
+
 def stream_options(stream: argparse.ArgumentParser) -> None:
     """The options of ``mapdpm stream``."""
     # No defaults here: a missing option comes from the state, or else from the table of settings.
@@ -57,6 +66,7 @@ def stream_options(stream: argparse.ArgumentParser) -> None:
     kept = stream.add_argument_group("checkpoints")
     text = "file of checkpoints: resume from it if it exists, and write to it, at the end too"
     kept.add_argument("--state", type=Path, metavar="FILE", help=text)
+    _other_input_options(kept)
     text = "most points between checkpoints (10000)"
     kept.add_argument("--checkpoint-points", type=values.count, metavar="N", help=text)
     text = "most seconds between checkpoints, where points come (10)"

@@ -9,6 +9,7 @@ import secrets
 import stat
 from pathlib import Path
 
+from mapdpm.files import locks
 from mapdpm.files.errors import UnwritableError
 
 
@@ -32,6 +33,7 @@ def write_file(path: str | os.PathLike[str], data: bytes, *, private: bool = Fal
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+            locks.hold(target, file.fileno())
         temporary.replace(target)
         _sync_folder(target.parent)
     except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, which newer Pythons leave unresolved

@@ -19,7 +19,7 @@ import pytest
 
 import mapdpm
 from command_line import expected, learned, made, started, streamed, text_of
-from mapdpm import OnlineMAPDPM, cli
+from mapdpm import MAPDPM, OnlineMAPDPM, cli
 from mapdpm.cli import options, tables
 from mapdpm.files import container
 
@@ -343,7 +343,7 @@ def test_another_file_than_that_of_the_state(begun, capsys):
     Path("out.jsonl").unlink()
     assert "out.jsonl is gone, but state.mdpm goes on after byte" in refused(capsys, 1, *argv)
     Path("other.csv").write_text("width,height\n1,2\n")
-    said = cli.main(["stream", "other.csv", "--state", "state.mdpm"])
+    said = cli.main(["stream", "other.csv", "--state", "state.mdpm", "--continue"])
     captured = capsys.readouterr().err
     assert said == 1
     assert "data.csv; other.csv is read from its beginning" in captured
@@ -352,12 +352,45 @@ def test_another_file_than_that_of_the_state(begun, capsys):
 
 def test_the_file_of_the_next_day(begun, capsys):
     Path("tuesday.csv").write_text("height,width\n" + text_of(made(100, 1)))
-    streamed("tuesday.csv", "--state", "state.mdpm", "--output", "tuesday.jsonl")
-    assert f"state.mdpm was at line 501 of {Path('data.csv').resolve()}; tuesday.csv is" in capsys.readouterr().err
+    argv = ("tuesday.csv", "--state", "state.mdpm", "--output", "tuesday.jsonl")
+    held = f"state.mdpm holds 500 points, up to line 501 of {Path('data.csv').resolve()}"
+    asked = refused(capsys, 2, *argv)
+    assert f"{held}, and this input is tuesday.csv: --continue goes on" in asked
+    assert "--restart forgets it and begins anew; or name another file for --state" in asked
+    streamed(*argv, "--continue")
+    assert f"{held}; tuesday.csv is read from its beginning" in capsys.readouterr().err
     both = np.concatenate([made(1000)[:500], made(100, 1)])
     rows, model = expected(both, alpha=2.0)
     assert learned("state.mdpm") == model._learner.write()
     assert [json.loads(line) for line in Path("tuesday.jsonl").read_text().splitlines()] == rows[500:]
+
+
+def test_a_checkpoint_that_begins_anew(begun, capsys):
+    Path("tuesday.csv").write_text("height,width\n" + text_of(made(100, 1)))
+    streamed("tuesday.csv", "--state", "state.mdpm", "--output", "out.jsonl", "--restart", "--warmup", 20)
+    rows, model = expected(made(100, 1), warmup=20)
+    assert learned("state.mdpm") == model._learner.write()
+    assert [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()] == rows
+    streamed(
+        "tuesday.csv", "--state", "state.mdpm", "--output", "out.jsonl", "--restart", "--warmup", 20
+    )  # or the same
+    assert [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()] == rows
+    Path("model.mdpm").write_bytes(MAPDPM().fit(made(50)).to_bytes())
+    capsys.readouterr()
+    assert "holds a model of mapdpm fit" in refused(capsys, 1, "data.csv", "--state", "model.mdpm", "--restart")
+    assert "not allowed with argument" in refused(
+        capsys, 2, "data.csv", "--state", "state.mdpm", "--restart", "--continue"
+    )
+    for option in ("--restart", "--continue"):
+        assert f"{option}: needs --state" in refused(capsys, 2, "data.csv", option)
+
+
+def test_another_kind_of_input_is_asked_about(begun, capsys, monkeypatch):
+    reader, writer = os.pipe()
+    os.close(writer)
+    with os.fdopen(reader) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert "and this input is standard input: --continue" in refused(capsys, 2, "--state", "state.mdpm")
 
 
 def test_a_learner_that_python_saved(folder, capsys):

@@ -337,7 +337,7 @@ def test_alerts_that_the_broker_may_lack_are_sent_again(broker):
     held["alarm"]["output"] = {"path": "bells", "unsent": ['{"point": 301}']}
     Path("state.mdpm").write_bytes(container.with_extras(data, {"stream": held}))
     listener = Listener(broker.port)
-    argv = ["--publish", "out", "--alert-topic", "bells", "--state", "state.mdpm"]
+    argv = ["--publish", "out", "--alert-topic", "bells", "--state", "state.mdpm", "--continue"]
     with running(broker, *argv, program=["-c", "import sys\nfrom mapdpm.cli import main\nsys.exit(main())"]) as process:
         listener.wait_for(lambda: listener.of("bells"))
         process.send_signal(signal.SIGTERM)
