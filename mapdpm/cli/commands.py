@@ -199,7 +199,9 @@ def export(arguments: argparse.Namespace) -> None:
             continue
         write_file(target, data)
     if not arguments.quiet:
-        facts = f"{model.n_clusters} clusters, {model.nbytes} bytes of memory"
+        was = getattr(saved, "dtype", model.dtype)
+        facts = f"{counted(model.n_clusters, 'cluster')}, {model.nbytes} bytes of memory"
+        facts += f"; from {was} to {model.dtype}: --dtype {was} keeps all digits" if was != model.dtype else ""
         stdout.write(f"{arguments.c}: {', '.join(files)}; {facts}\n")
 
 

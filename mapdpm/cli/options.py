@@ -97,7 +97,8 @@ mapdpm stream --mqtt localhost --topic sensor --publish clusters --state state.m
 _EXPORT_EXAMPLES = """\
 mapdpm export model.mdpm --c firmware
 mapdpm export model.mdpm --c firmware --name wristband --max-clusters 8
-cc -std=c99 -O2 -DMAPDPM_REAL=float firmware/main.c firmware/mapdpm.c -o learn && ./learn < data.csv"""
+cc -std=c99 -O2 firmware/main.c firmware/mapdpm.c -o learn && ./learn < data.csv
+./learn learned.mdpm < data.csv   # and the learner goes to a file, at the end"""
 _DEMO_EXAMPLES = """\
 mapdpm demo --picture demo.png"""
 

@@ -3,105 +3,32 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import mapdpm
+from mapdpm.files.c_program import EXAMPLE, HEADER, SWITCHES
 from mapdpm.models.hdp import HDPMixture
 from mapdpm.models.hdp_hmm import HDPHMM
 from mapdpm.stream.hdp import OnlineHDP
 from mapdpm.stream.hdp_hmm import OnlineHDPHMM
 from mapdpm.stream.online import OnlineMAPDPM
+from mapdpm.stream.single_precision import in_single_precision
 
 Exportable: TypeAlias = OnlineMAPDPM | OnlineHDPHMM
 
 _A_LINE = 16
-_HEADER = """\
-/* A model of mapdpm {version}: {about}.
- *
- * A snapshot (docs/format.md): mapdpm_snapshot_read makes a learner of it, which goes on where it was saved.
- */
-#ifndef {macro}_H
-#define {macro}_H
-
-#include "mapdpm.h"
-
-{conditions}
-#define {macro}_FEATURES {features}
-#define {macro}_CLUSTERS {clusters} /* at most; {used} now */
-#define {macro}_STATE_BYTES {state_bytes} /* of memory for the learner, aligned for uint64_t */
-#define {macro}_FILE_BYTES {file_bytes} /* of a snapshot */
-
-static const unsigned char {name}_file[{macro}_FILE_BYTES] = {{
-{data}
-}};
-
-#endif
-"""
-_EXAMPLE = """\
-/* Goes on learning where {name}.h was saved: a point a line of standard input, its cluster and log density a line of
- * standard output; at the end the learner goes to {name}.mdpm, which Python opens: mapdpm.load("{name}.mdpm").
- *
- * cc -std=c99 -O2 {flags} main.c mapdpm.c -o learn
- */
-#include "{name}.h"
-#include "mapdpm.h"
-
-#include <stdio.h>
-
-static uint64_t memory[({macro}_STATE_BYTES + 7) / 8];
-static unsigned char file[{macro}_FILE_BYTES];
-
-/* On a chip: wait for the sensor instead. */
-static int next_point(mapdpm_real *x)
-{{
-    size_t d;
-    double value;
-
-    for (d = 0; d < {macro}_FEATURES; d++) {{
-        if (scanf("%lf%*[,; \\t]", &value) < 1)
-            return 0;
-        x[d] = (mapdpm_real)value;
-    }}
-    return 1;
-}}
-
-int main(void)
-{{
-    mapdpm_stream *const learner = (mapdpm_stream *)(void *)memory;
-    mapdpm_real x[{macro}_FEATURES], score;
-    uint32_t id;
-    size_t n = 0;
-    FILE *out;
-    int error = mapdpm_snapshot_read(learner, sizeof memory, {name}_file, sizeof {name}_file);
-
-    while (error == MAPDPM_OK && next_point(x)) {{
-        error = mapdpm_learn(learner, x, &id, &score);
-        if (error == MAPDPM_OK)
-            printf("%lu %.9g\\n", (unsigned long)id, (double)score);
-    }}
-    if (error == MAPDPM_OK)
-        error = mapdpm_snapshot_write(learner, file, sizeof file, &n);
-    if (error != MAPDPM_OK) {{
-        fprintf(stderr, "mapdpm: %s\\n", mapdpm_error_name(error));
-        return 1;
-    }}
-    out = fopen("{name}.mdpm", "wb");
-    if (out == NULL)
-        return 1;
-    n -= fwrite(file, 1, n, out);
-    return fclose(out) != 0 || n != 0;
-}}
-"""
 
 
 def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "float32") -> Exportable:
     """A stream learner with the clusters of ``model``: a fitted MAPDPM, an OnlineMAPDPM or an OnlineHDPHMM.
 
     From a batch model it takes the statistics of the clusters, the prior and alpha, with ``max_clusters`` slots (None:
-    twice the number of clusters). A stream learner of this ``dtype`` and capacity is returned as it is; any other is
-    converted by ``OnlineMAPDPM.merged``; one of states cannot be. ValueError where there are more clusters than slots,
-    or the model has a discount, which streams do not support.
+    twice the number of clusters). A stream learner of this ``dtype`` and capacity is returned as it is. One of float64
+    becomes one of float32 with the same ids, events and counts of surprise; any other is converted by
+    ``OnlineMAPDPM.merged``, with a UserWarning, for it loses these; one of states cannot be. ValueError where there are
+    more clusters than slots, or the model has a discount, which streams do not support.
 
     Examples
     --------
@@ -112,8 +39,15 @@ def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "floa
     3
     """
     if isinstance(model, OnlineMAPDPM):
-        if model.dtype == dtype and max_clusters in {None, model.max_clusters}:
-            return model
+        if max_clusters in {None, model.max_clusters}:
+            found = model if model.dtype == dtype else in_single_precision(model) if dtype == "float32" else None
+            if found is not None:
+                return found
+        msg = (
+            f"the stream has {model.max_clusters} slots of {model.dtype}: in {max_clusters or model.max_clusters} of "
+            f"{dtype} its clusters are the same, but ids begin at 0, and events and the counts of surprise anew"
+        )
+        warnings.warn(msg, stacklevel=2)
         return OnlineMAPDPM.merged([model], max_clusters=max_clusters, dtype=dtype)
     if isinstance(model, OnlineHDPHMM):
         if model.dtype != dtype or max_clusters not in {None, model.max_states}:
@@ -136,6 +70,13 @@ def _check_exportable(model: Any) -> None:
         raise ValueError(msg)
 
 
+def _columns_of(model: Exportable) -> str:
+    """The names of the columns, for a comment: without what ends one, or a line."""
+    names = getattr(model, "feature_names_in_", ())
+    shown = ", ".join(map(str, names)).replace("*/", "* /")
+    return f" of {''.join(c if c.isprintable() else '?' for c in shown)}" if len(names) else ""
+
+
 def c_files(model: Exportable, name: str = "model") -> dict[str, bytes]:
     """The files of a C program by name: NAME.h, main.c, mapdpm.h and mapdpm.c.
 
@@ -147,7 +88,7 @@ def c_files(model: Exportable, name: str = "model") -> dict[str, bytes]:
     learner = model.ready_learner()
     file = learner.write()
     real = "float" if model.dtype == "float32" else "double"
-    words = {"name": name, "macro": name.upper(), "flags": f"-DMAPDPM_REAL={real}"}
+    switches = {"MAPDPM_REAL": f" {real}"}
     conditions = [
         f"typedef char {name}_needs_MAPDPM_REAL_{real}[sizeof(mapdpm_real) == {4 if real == 'float' else 8} ? 1 : -1];"
     ]
@@ -158,12 +99,14 @@ def c_files(model: Exportable, name: str = "model") -> dict[str, bytes]:
         (model.missing == "skip", "MAPDPM_MISSING", "has missing values"),
     ):
         if needed:
-            words["flags"] += f" -D{flag}"
+            switches[flag] = ""
             conditions.append(f'#ifndef {flag}\n#error "{name}.h {what}: compile with -D{flag}"\n#endif')
+    flags = " ".join(f"-D{switch}{value.replace(' ', '=')}" for switch, value in switches.items())
+    words = {"name": name, "macro": name.upper(), "flags": flags}
     rows = [", ".join(f"0x{byte:02x}" for byte in file[i : i + _A_LINE]) for i in range(0, len(file), _A_LINE)]
-    header = _HEADER.format(
+    header = HEADER.format(
         version=mapdpm.__version__,
-        about=f"{model.n_clusters} clusters of {model.n_seen} points",
+        about=f"{model.n_clusters} clusters of {model.n_seen} points{_columns_of(model)}",
         conditions="\n".join(conditions),
         features=learner.n_features,
         clusters=slots,
@@ -174,6 +117,8 @@ def c_files(model: Exportable, name: str = "model") -> dict[str, bytes]:
         **words,
     )
     pair = Path(mapdpm.get_include()) / "amalgamation" / "src"
-    texts = {f"{name}.h": header, "main.c": _EXAMPLE.format(**words)}
+    texts = {f"{name}.h": header, "main.c": EXAMPLE.format(**words)}
     library = {each: (pair / each).read_bytes() for each in ("mapdpm.h", "mapdpm.c")}
+    defined = "\n".join(f"#ifndef {each}\n#define {each}{value}\n#endif" for each, value in switches.items())
+    library["mapdpm.h"] = SWITCHES.format(name=name, switches=defined).encode() + library["mapdpm.h"]
     return {each: text.encode() for each, text in texts.items()} | library

@@ -122,7 +122,9 @@ def test_other_commands_know_the_file(capsys):
     switches = ["-DMAPDPM_REAL=double", "-DMAPDPM_STATES"]
     subprocess.run(["cc", "-std=c99", *switches, "main.c", "mapdpm.c", "-o", "learn"], cwd="c", check=True)
     points = "\n".join(f"{a!r} {b!r}" for a, b in X[:50].tolist())
-    said = subprocess.run(["./learn"], cwd="c", input=points, capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        ["./learn", "model.mdpm"], cwd="c", input=points, capture_output=True, text=True, check=True
+    ).stdout
     model = mapdpm.load("s.mdpm")
     assert [int(line.split()[0]) for line in said.splitlines()] == [model.learn_one(x) for x in X[:50].tolist()]
     assert OnlineHDPHMM.from_bytes(Path("c/model.mdpm").read_bytes()).belief.tolist() == model.belief.tolist()

@@ -2,14 +2,17 @@
 
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mapdpm
-from mapdpm import MAPDPM, NormalGamma, OnlineMAPDPM
-from mapdpm.cli import main
+from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, OnlineAlphaSelector, OnlineHDPHMM, OnlineMAPDPM
+from mapdpm.cli import main, options
 from mapdpm.files.c_export import as_stream, c_files
+from repository import ROOT
 from tests.marks import complete_but
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -24,12 +27,18 @@ def points(n=600, seed=1, missing=False):
     return X
 
 
+def ran(folder, text, *arguments):
+    return subprocess.run(["./learn", *arguments], cwd=folder, input=text, capture_output=True, text=True, check=False)
+
+
 def goes_on(folder, X, *flags, name="model"):
     """Compile what was exported, let it learn X, and return its lines and the file that it leaves."""
     warnings = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion", "-Werror"]
     subprocess.run([COMPILER, *warnings, *flags, "main.c", "mapdpm.c", "-o", "learn"], cwd=folder, check=True)
     lines = "".join(",".join(repr(float(v)) for v in x) + "\n" for x in X)
-    done = subprocess.run(["./learn"], cwd=folder, input=lines, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["./learn", f"{name}.mdpm"], cwd=folder, input=lines, capture_output=True, text=True, check=True
+    )
     rows = np.array([line.split() for line in done.stdout.splitlines()], dtype=float)
     return rows, (folder / f"{name}.mdpm").read_bytes()
 
@@ -41,9 +50,8 @@ def test_a_fit_goes_on_in_c_with_the_same_bits(tmp_path, capsys, dtype):
     command = ["export", str(tmp_path / "m.mdpm"), "--c", str(tmp_path / "out"), "--name", "watch", "--dtype", dtype]
     assert main(command) == 0
     assert "4 clusters" in capsys.readouterr().out
-    real = "float" if dtype == "float32" else "double"
     X = points(seed=2).astype(dtype)
-    rows, left = goes_on(tmp_path / "out", X, f"-DMAPDPM_REAL={real}", "-DMAPDPM_SURPRISE", name="watch")
+    rows, left = goes_on(tmp_path / "out", X, name="watch")
     here = as_stream(mapdpm.load(tmp_path / "m.mdpm"), dtype=dtype)
     twin = OnlineMAPDPM.from_bytes(here.to_bytes())
     scores = np.array([twin.ready_learner().learn_scored(x.tolist())[1] for x in X])
@@ -78,21 +86,109 @@ def test_a_stream_is_exported_as_it_is():
     chip = as_stream(whole)
     assert (chip.dtype, chip.n_clusters, chip.n_seen) == ("float32", whole.n_clusters, 600)
     np.testing.assert_allclose(chip.score_samples(points()), whole.score_samples(points()), atol=1e-3)
-    assert as_stream(whole, max_clusters=9).max_clusters == 9
+    assert chip.ids.tolist() == whole.ids.tolist()
+    with pytest.warns(UserWarning, match="ids begin at 0, and events and the counts of surprise anew"):
+        assert as_stream(whole, max_clusters=9).max_clusters == 9
 
 
 @pytest.mark.complete
 @needs_a_compiler
-def test_missing_values_ask_for_their_switch(tmp_path):
+def test_missing_values_come_with_their_switch(tmp_path):
     model = OnlineMAPDPM(6, dtype="float32", n_features=3, missing="skip").partial_fit(points(missing=True))
     for name, data in c_files(model).items():
         (tmp_path / name).write_bytes(data)
-    with pytest.raises(subprocess.CalledProcessError):
-        goes_on(tmp_path, points(5), "-DMAPDPM_REAL=float")
     X = points(50, missing=True).astype(np.float32)
-    rows, left = goes_on(tmp_path, X, "-DMAPDPM_REAL=float", "-DMAPDPM_MISSING", "-DMAPDPM_SURPRISE")
+    rows, left = goes_on(tmp_path, X)
     np.testing.assert_array_equal(rows[:, 0], model.learn_many(X))
     assert left == model.to_bytes()
+
+
+def test_switches_that_others_give_stay_and_are_checked(tmp_path):
+    files = c_files(OnlineMAPDPM(6, dtype="float32", n_features=3).partial_fit(points()))
+    library = Path(mapdpm.get_include()) / "amalgamation" / "src"
+    assert files["mapdpm.c"] == (library / "mapdpm.c").read_bytes()
+    head, rest = files["mapdpm.h"].split((library / "mapdpm.h").read_bytes())
+    assert rest == b""
+    assert b"#ifndef MAPDPM_REAL\n#define MAPDPM_REAL float\n#endif\n" in head
+    assert b"#define MAPDPM_SURPRISE\n" in head
+    assert b'#error "model.h assesses points: compile with -DMAPDPM_SURPRISE"' in files["model.h"]
+
+
+def commands_of_help():
+    """The commands that ``mapdpm export --help`` prints, in order."""
+    return options._EXPORT_EXAMPLES.splitlines()
+
+
+MODELS = {
+    "fit": lambda: MAPDPM().fit(points()),
+    "fit, gaps": lambda: MAPDPM(missing="skip").fit(points(missing=True)),
+    "fit, known variance": lambda: MAPDPM(likelihood=NormalKnownVariance(0.0, 90.0, 1.0)).fit(points()),
+    "stream": lambda: OnlineMAPDPM(8).partial_fit(points()),
+    "stream of float32": lambda: OnlineMAPDPM(8, dtype="float32").partial_fit(points()),
+    "stream, gaps": lambda: OnlineMAPDPM(8, missing="skip").partial_fit(points(missing=True)),
+    "stream, no surprise": lambda: OnlineMAPDPM(8, surprise=False, half_life=99.0).partial_fit(points()),
+    "states": lambda: OnlineHDPHMM(8, dtype="float32").partial_fit(points()),
+    "bank": lambda: OnlineAlphaSelector([0.1, 1.0], 8).partial_fit(points()),
+}
+
+
+@pytest.mark.complete
+@needs_a_compiler
+@pytest.mark.parametrize("kind", MODELS)
+def test_the_commands_of_help_compile_and_run(tmp_path, kind):
+    model = MODELS[kind]()
+    model.save(tmp_path / "model.mdpm")
+    lines = ["a,b,c", *(",".join(f"{v:.3f}" for v in x) for x in points(50, 3).tolist()), " 1 ; 2.5\t,3"]
+    (tmp_path / "data.csv").write_text("\r\n".join([*lines, ""]))
+    path = f"PYTHONPATH={ROOT}:$PYTHONPATH "
+    n_written = 0
+    for line in commands_of_help():
+        if "wristband" in line and kind == "states":
+            continue  # which keeps its slots
+        before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
+        command = line.replace("mapdpm export", f"{path}{sys.executable} -m mapdpm export", 1)
+        done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        changed = [each for each, data in before.items() if each.read_bytes() != data and each.suffix == ".mdpm"]
+        assert changed == []  # no model is ever written over
+        if "learn" in line:
+            assert len(done.stdout.splitlines()) == 51
+            n_written += (tmp_path / "learned.mdpm").exists()
+    assert n_written == 1  # where a file is named
+    assert mapdpm.load(tmp_path / "learned.mdpm").n_seen >= 51
+
+
+@needs_a_compiler
+def test_a_program_says_which_line_is_none(tmp_path):
+    for name, data in c_files(OnlineMAPDPM(4, dtype="float32").partial_fit(points(300))).items():
+        (tmp_path / name).write_bytes(data)
+    goes_on(tmp_path, points(3))
+    (tmp_path / "model.mdpm").unlink()
+    for wrong in ("1,2", "1,2,3,4", "1,2,x", "1,2,3x", "2026-11-01,2,3"):
+        text = f"a,b,c\n1,2,3\n{wrong}\n4,5,6\n"
+        done = subprocess.run(
+            ["./learn", "new.mdpm"], cwd=tmp_path, input=text, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (1, "line 3 is no point of 3 numbers\n")
+        assert done.stdout.count("\n") == 1
+        assert not (tmp_path / "new.mdpm").exists()
+    done = ran(tmp_path, "1,,3\n")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("line 1: mapdpm: ")
+    assert sorted(each.suffix for each in tmp_path.iterdir() if each.suffix == ".mdpm") == []
+
+
+def test_what_was_converted_is_said(tmp_path, capsys):
+    OnlineMAPDPM(8).partial_fit(points()).save(tmp_path / "s.mdpm")
+    export = ["export", str(tmp_path / "s.mdpm"), "--c", str(tmp_path / "out")]
+    assert main(export) == 0
+    told = capsys.readouterr()
+    assert "from float64 to float32: --dtype float64 keeps all digits" in told.out
+    assert told.err == ""
+    assert main([*export, "--dtype", "float64"]) == 0
+    assert "from float64" not in capsys.readouterr().out
+    assert main([*export, "--max-clusters", "20"]) == 0
+    assert "ids begin at 0" in capsys.readouterr().err
 
 
 def test_what_was_edited_is_kept(tmp_path, capsys):
