@@ -11,6 +11,7 @@ from mapdpm.cli.stderr import printable
 
 MOST_CLUSTERS, MOST_COLUMNS = 12, 6
 """What is shown without ``--all``."""
+_GROUP = "group"
 _MOST_LEVELS = 3
 _MOST_GROUPS = 2
 _WIDEST = 24  # characters of a name
@@ -19,21 +20,29 @@ _LEAST = 0.005  # of a share: less is 0 %
 
 
 def cluster_table(profile: Profile, *, everything: bool = False) -> str:
-    """The clusters in the units of the columns, and what sets each apart; two lines say what is left out."""
+    """The clusters in the units of the columns, and what sets each apart; a last line counts what is left out."""
+    rows, left_out = table_rows(profile, everything=everything)
+    n_right = 3 + (rows[0][3:4] == [_GROUP])
+    more = [f"{left_out}: mapdpm show --all MODEL"] if left_out else []
+    return "\n".join([*_aligned(rows, n_right), *more])
+
+
+def table_rows(profile: Profile, *, everything: bool = False) -> tuple[list[list[str]], str]:
+    """The titles and the rows of the table, and what it leaves out."""
     clusters = profile.clusters if everything else profile.clusters[:MOST_CLUSTERS]
     places = list(range(len(profile.columns))) if everything else _telling(profile)[:MOST_COLUMNS]
     names = [_short(profile.columns[place].name) for place in places]
     has_groups = any(each.group is not None for each in clusters)
     of_fleet = any(each.shares_in_groups for each in clusters)
-    title = ["cluster", "size", "share", *["group"] * has_groups, *names, *["in groups"] * of_fleet]
-    rows = [[*title, "apart by (nats)"] if len(profile.clusters) > 1 else title]
+    is_one = len(profile.clusters) == 1
+    title = ["cluster", "size", "share", *[_GROUP] * has_groups, *names, *["in groups"] * of_fleet]
+    rows = [[*title, *["apart by (nats)"] * (not is_one)]]
     for each in clusters:
         row = [str(each.number), _size(each.size), f"{each.share:.1%}", *[str(each.group)] * has_groups]
         row += [cell_text(each.cells[place]) for place in places]
         row += [_in_groups(each)] * of_fleet
-        rows.append([*row, _apart(profile, each)] if len(profile.clusters) > 1 else row)
-    lines = _aligned(rows, n_right=3 + has_groups)
-    return "\n".join([*lines, *_left_out(profile, len(clusters), len(places))])
+        rows.append([*row, *[_apart(profile, each)] * (not is_one)])
+    return rows, _left_out(profile, len(clusters), len(places))
 
 
 def sizes_text(sizes: Sequence[float]) -> str:
@@ -66,6 +75,7 @@ def _number(centre: float, spread: float | None) -> str:
     digits = int(np.clip(1 - np.floor(np.log10(spread)), 0, 12))
     if abs(centre) >= 1e7 or digits > 6:  # noqa: PLR2004  (too long to read)
         return f"{centre:.4g} ± {spread:.2g}"
+    centre = round(centre, digits) + 0.0  # no -0.0
     return f"{centre:.{digits}f} ± {spread:.{digits}f}"
 
 
@@ -93,7 +103,7 @@ def _in_groups(cluster: Cluster) -> str:
     return ", ".join([*told, f"{rest} more"] if rest else told) or "-"
 
 
-def _left_out(profile: Profile, n_clusters: int, n_columns: int) -> list[str]:
+def _left_out(profile: Profile, n_clusters: int, n_columns: int) -> str:
     said = []
     rest = profile.clusters[n_clusters:]
     if rest:
@@ -102,7 +112,7 @@ def _left_out(profile: Profile, n_clusters: int, n_columns: int) -> list[str]:
     hidden = len(profile.columns) - n_columns
     if hidden:
         said.append(f"{hidden} more column{'s' * (hidden != 1)}")
-    return [f"{'; '.join(said)}: mapdpm show --all MODEL"] if said else []
+    return "; ".join(said)
 
 
 def _aligned(rows: Sequence[Sequence[str]], n_right: int) -> list[str]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mapdpm import columns, load, plots, select_alpha
-from mapdpm.cli import demo, results, stderr, stdout, tables, tuning
+from mapdpm.cli import demo, html_report, results, stderr, stdout, tables, tuning
 from mapdpm.cli import show as showing
 from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import beside_groups, chosen, warned, with_others
@@ -19,6 +22,7 @@ from mapdpm.cli.likelihoods import likelihood_of_table
 from mapdpm.cli.models import check_convertible, form_of_arguments, model_and_table, model_of
 from mapdpm.cli.progress import ProgressLine
 from mapdpm.cli.summary import summary
+from mapdpm.cli.table_options import FORMATS
 from mapdpm.cli.tables import Table, counted
 from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.files.c_export import as_stream, c_files
@@ -34,9 +38,11 @@ PICTURE = Path("mapdpm_demo.png")
 
 def fit(arguments: argparse.Namespace) -> None:
     """``mapdpm fit``."""
-    _check_targets([arguments.data], arguments.out, _file(arguments.labels), arguments.picture)
+    _check_targets([arguments.data], arguments.out, _file(arguments.labels), arguments.picture, arguments.report)
     if arguments.picture is not None:
         _check_picture(arguments.picture)
+    if arguments.report is not None:
+        plots.check_matplotlib()
     if arguments.beside is not None and arguments.labels is None:
         refuse_argument("--with: needs --labels, which it is written to")
     choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
@@ -61,19 +67,33 @@ def fit(arguments: argparse.Namespace) -> None:
         _merge(arguments, model)
     if arguments.out is not None:
         model.save(arguments.out)
-    labels = model.labels_
     if arguments.picture is not None:
-        write_file(arguments.picture, _picture(model, table, labels, arguments.picture))
+        write_file(arguments.picture, _picture(model, table, model.labels_, arguments.picture))
     if arguments.labels is not None:
-        named = results.beside(whole.beside, ["label"], results.in_place(labels[:, None].tolist(), there, [-1]))
-        results.write_text(arguments.labels, results.lines(*named, arguments.format))
-    if not arguments.quiet:
+        rows = results.in_place(model.labels_[:, None].tolist(), there, [-1])
+        results.write_text(
+            arguments.labels, results.lines(*results.beside(whole.beside, ["label"], rows), arguments.format)
+        )
+    if not arguments.quiet or arguments.report is not None:
         found = columns(table, stated) if likelihood == AUTO else None
-        text = summary(model, table.values.shape, table.columns, seconds, arguments.format, found)
-        if arguments.labels is not None and str(arguments.labels) == results.STDOUT:
-            stderr.write(f"{text}\n")
-        else:
-            stdout.write(f"{text}\n")
+        _summarise(arguments, html_report.Found(model, table, np.flatnonzero(there) + 1, found), seconds)
+
+
+def _summarise(arguments: argparse.Namespace, found: html_report.Found, seconds: float) -> None:
+    """Write the report, and print the summary."""
+    shape, names = found.table.values.shape, found.table.columns
+    told = functools.partial(summary, found.model, shape, names, seconds, found=found.kinds)
+    if arguments.report is not None:
+        lines = told(kind=FORMATS[0]).split("\n\n")[0]
+        drawn = functools.partial(_drawn, found.model)
+        write_file(arguments.report, html_report.page(arguments, found, lines, drawn))
+    if arguments.quiet:
+        return
+    text = f"{told(kind=arguments.format)}\n"
+    if arguments.labels is not None and str(arguments.labels) == results.STDOUT:
+        stderr.write(text)
+    else:
+        stdout.write(text)
 
 
 def tune(arguments: argparse.Namespace) -> None:
@@ -242,14 +262,17 @@ def _check_picture(path: Path) -> None:
 
 
 def _picture(model: Any, table: Table, labels: Any, path: Path) -> bytes:
-    """A picture of the clusters in a plane; for a single column, of the density, or of the shares in groups."""
+    return plots.image(_drawn(model, table, labels), path.suffix[1:])
+
+
+def _drawn(model: Any, table: Table, labels: Any) -> Any:
+    """The axes of clusters in a plane; for a single column, of the density, or of the shares in groups."""
     one = model.n_features_in_ == 1
     if one and table.groups is not None:
-        return plots.image(plots.groups(model), path.suffix[1:])
+        return plots.groups(model)
     if table.kinds is not None:
-        return plots.image(plots.columns(model, table, labels=labels)[0], path.suffix[1:])
-    ax = plots.density(model, table) if one else plots.clusters(model, table, labels=labels)
-    return plots.image(ax, path.suffix[1:])
+        return plots.columns(model, table, labels=labels)[0]
+    return plots.density(model, table) if one else plots.clusters(model, table, labels=labels)
 
 
 def _file(path: Path | None) -> Path | None:

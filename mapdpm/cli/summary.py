@@ -25,6 +25,7 @@ def summary(
     shape: tuple[int, int],
     names: Sequence[str] | None,
     seconds: float,
+    *,
     kind: str,
     found: Columns | None,
 ) -> str:

@@ -32,6 +32,8 @@ def fit_options(fit: argparse.ArgumentParser) -> None:
     results.add_argument("--labels", type=Path, metavar="FILE", help="write the cluster of each row; - is stdout")
     _beside_option(results, "each label of --labels")
     results.add_argument("--picture", type=Path, metavar="FILE", help="draw the clusters: .png, .pdf or .svg")
+    text = "write a page for a browser: clusters, columns, pictures, scores, how to use the model"
+    results.add_argument("--report", type=Path, metavar="HTML", help=text)
     _format_option(results, "labels and the summary")
     text = "labels of groups of clusters: auto, those that belong together; N groups, by a tree; none (auto)"
     results.add_argument("--merge-to", type=values.merged_to, metavar="N", help=text)

@@ -119,7 +119,7 @@ COMMANDS = {  # what FILE may be; where the call is at fault, and not the file
     "score fit.mdpm FILE": ({"csv"}, set()),
     "score stream.mdpm FILE": ({"csv"}, set()),
     "stream FILE": ({"csv", "empty"}, set()),
-    "stream data.csv --state FILE": (STREAMS - {"bank"} | {"missing"}, set()),
+    "stream data.csv --state FILE --continue": (STREAMS - {"bank"} | {"missing"}, set()),
     "export FILE --c firmware": (FITS | READY, {"fit, discount", "states", "stream, warming", "stream, new"}),
     "export FILE --c firmware --dtype float64": (FITS | STREAMS, {"fit, discount", "states"}),
     "export FILE --c firmware --dtype float64 --max-clusters 9": (
