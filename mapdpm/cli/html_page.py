@@ -25,7 +25,8 @@ PAGE = """\
 body {{ font: 16px/1.5 sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em; color: #222; }}
 table {{ border-collapse: collapse; margin: 1em 0; display: block; overflow-x: auto; }}
 th, td {{ text-align: left; vertical-align: top; padding: 0.2em 0.8em 0.2em 0; border-bottom: 1px solid #ddd; }}
-td {{ overflow-wrap: anywhere; }}
+td {{ overflow-wrap: break-word; max-width: 50em; }}
+th, td:first-child {{ white-space: nowrap; }}
 svg {{ max-width: 100%; height: auto; }}
 pre {{ background: #f4f4f4; padding: 0.8em; overflow-x: auto; }}
 </style>

@@ -23,7 +23,7 @@ _MOST_ROWS = 10
 _MOST_CELLS = 6
 _SURPRISING = (
     "The log predictive density of each row, in nats, under all clusters together: the higher, the more normal. The "
-    "rows below are the least normal ones; `surprise` is the share of ordinary rows that are expected to be as unusual. "
+    "rows below are the least normal ones; `surprise` is the share of ordinary rows expected to be as unusual. "
     "Each row is left out of its own cluster."
 )
 _OF_GROUPS = (
@@ -64,7 +64,7 @@ def page(arguments: argparse.Namespace, found: Found, facts: str, picture: Calla
         *_groups(found.model, profile),
         "<h2>Columns</h2>",
         _columns(profile, found.kinds),
-        svg(plots.columns(found.model, few, labels=labels)[0], "columns"),
+        svg(plots.columns(found.model, few, labels=labels)[0], "columns") if found.table.kinds is None else "",
         *_relevance(found.model),
         "<h2>Scores</h2>",
         paragraph(_OF_GROUPS if surprise is None else _SURPRISING),
