@@ -202,3 +202,20 @@ def test_no_warning_else(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert is_free(tmp_path / "x")
+
+
+def test_a_file_beside_that_its_last_holder_has_removed_since(tmp_path, monkeypatch):
+    """Opened before the last holder removed it, locked after: nobody else would find that lock."""
+    beside, lock = tmp_path / ".x.lock", locks.fcntl.flock
+
+    def late(*arguments):
+        if beside.exists() and not late.done:
+            beside.unlink()
+            late.done = True
+        lock(*arguments)
+
+    late.done = False
+    monkeypatch.setattr(locks.fcntl, "flock", late)
+    with locked(tmp_path / "x"):
+        assert late.done
+        assert beside.read_text() == f"{os.getpid()}\n"
