@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mapdpm.data.dates import in_seconds
 from mapdpm.protocol import Labels, Vector
 from mapdpm.validation import check_one_a_point
 
@@ -24,10 +25,7 @@ def read_times(times: Any, n_points: int) -> Times:
     if times is None:
         msg = "times are needed, one a point: points at equal times are a slice"
         raise ValueError(msg)
-    given = np.asarray(times)
-    if given.dtype.kind in "Mm":
-        since = given - np.datetime64(0, "s") if given.dtype.kind == "M" else given
-        given = since / np.timedelta64(1, "s")  # NaN for a missing date
+    given = np.asarray(in_seconds(times))
     try:
         if given.dtype.kind == "c":
             raise TypeError  # noqa: TRY301  (said below)

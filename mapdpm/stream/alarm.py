@@ -6,6 +6,7 @@ import math
 from collections import deque
 from typing import Any, NamedTuple
 
+from mapdpm.data.dates import in_seconds
 from mapdpm.special import log_cycle
 from mapdpm.stream.c_options import modules
 from mapdpm.stream.points import MICROSECONDS, microseconds
@@ -113,12 +114,13 @@ class Alarm:
         """Take the surprise of a point; return an ``Alert`` if it begins an episode.
 
         nan, as in a warm-up, is no evidence: it counts as a point, and neither starts nor ends anything. ``t`` is the
-        time in seconds, for all points or none, and never less than before. ValueError where either is invalid; the
-        alarm is unchanged then.
+        time in seconds, or a date, for all points or none, and never less than before. ValueError where either is
+        invalid; the alarm is unchanged then.
         """
         value = float(surprise)
         if not (math.isnan(value) or 0.0 <= value <= 1.0):
             refuse_value("surprise must be a probability, or nan", surprise)
+        t = in_seconds(t)
         at = self._checked_time(t)
         self.number += 1
         if math.isnan(value):

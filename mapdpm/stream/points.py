@@ -1,4 +1,4 @@
-"""Points and times at the border of a stream: one point is a sequence of numbers, a time is in seconds."""
+"""Points and times at the border of a stream: one point is a sequence of numbers, a time is in seconds or a date."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mapdpm.data.dates import in_seconds
 from mapdpm.validation import check_number, refuse_value
 
 MICROSECONDS = 1e6
@@ -25,20 +26,18 @@ def check_point(x: Any) -> int:
 
 
 def microseconds(t: Any) -> int:
-    """A time in seconds as the integer microseconds of the C library."""
-    _refuse_dates(t)
-    return int(_rounded_microseconds(np.array(check_number("t", t))))
+    """A time in seconds, or a date, as the integer microseconds of the C library."""
+    return int(_rounded_microseconds(np.array(check_number("t", in_seconds(t)))))
 
 
 def microseconds_of_many(t: Any, n: int) -> NDArray[np.int64] | None:
-    """Times of n points in microseconds, shape (n,); None where ``t`` is None."""
+    """Times of n points in microseconds, shape (n,), from seconds or dates; None where ``t`` is None."""
     if t is None:
         return None
-    _refuse_dates(t)
     try:
-        times = np.asarray(t, dtype=np.float64)
+        times = np.asarray(in_seconds(t), dtype=np.float64)
     except (TypeError, ValueError):
-        refuse_value("t must be numbers, in seconds", t)
+        refuse_value("t must be numbers, in seconds, or dates", t)
     if times.shape != (n,):
         msg = f"t must have one entry a point, shape ({n},), got shape {times.shape}"
         raise ValueError(msg)
@@ -46,14 +45,6 @@ def microseconds_of_many(t: Any, n: int) -> NDArray[np.int64] | None:
         msg = f"t contains NaN or infinity at entry {int(np.argmin(np.isfinite(times)))}"
         raise ValueError(msg)
     return _rounded_microseconds(times)
-
-
-def _refuse_dates(t: Any) -> None:
-    """ValueError for dates: numpy would convert them to numbers in their own unit, such as milliseconds."""
-    kind = np.asarray(t).dtype if hasattr(t, "__array__") or isinstance(t, (list, tuple)) else None
-    if kind is not None and kind.kind in "mM":
-        msg = f"t must be numbers, in seconds, got {kind}; for dates, pass (t - t[0]) / np.timedelta64(1, 's')"
-        raise ValueError(msg)
 
 
 def _rounded_microseconds(seconds: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -19,8 +19,9 @@ class PointwiseLearner(LearnerState):
     def learn_one(self, x: Any, t: float | None = None) -> int:
         """Learn a point, a sequence of n_features numbers, and return the id of its cluster.
 
-        ``t`` is its time in seconds from any origin, never less than that of the point before; ``half_life`` is in
-        seconds then. O(K D). ValueError where x is not such a point; the learner is unchanged then.
+        ``t`` is its time in seconds from any origin, or a date (of datetime, numpy or pandas; UTC without a zone),
+        never less than that of the point before; ``half_life`` is in seconds then. O(K D). ValueError where x is not
+        such a point; the learner is unchanged then.
 
         Examples
         --------

@@ -1,6 +1,7 @@
 """Alarms: the plain rule in Python as an oracle, rates by enumeration and by simulation, states that go on."""
 
 import copy
+import datetime as dt
 import json
 import math
 import pickle
@@ -243,3 +244,15 @@ def test_surprises():
             alarm.update(wrong)
     assert alarm.number == 0
     assert repr(alarm) == "Alarm(level=1e-05, hold=100.0, debounce=1)"
+
+
+def test_dates_are_times():
+    by_date, by_seconds = (Alarm(0.01, hold=90, debounce=1) for _ in range(2))
+    begin = dt.datetime.fromisoformat("2026-10-25T00:30")
+    surprises = (0.5, 0.001, 0.002, 0.5, 0.001)
+    found = [by_date.update(s, begin + dt.timedelta(minutes=i)) for i, s in enumerate(surprises)]
+    wanted = [by_seconds.update(s, 1792888200.0 + 60.0 * i) for i, s in enumerate(surprises)]
+    assert found == wanted
+    assert by_date.to_dict() == by_seconds.to_dict()
+    with pytest.raises(ValueError, match="backwards"):
+        by_date.update(0.5, begin)

@@ -2,6 +2,7 @@
 
 import copy
 import ctypes
+import datetime as dt
 import pickle
 import subprocess
 import sys
@@ -567,20 +568,43 @@ def test_bad_times():
     assert model.n_seen == 3
 
 
-@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s", "D"])
-def test_dates_are_no_seconds(unit):
-    """numpy counts a date in its unit: milliseconds would be taken for seconds."""
+def test_dates_are_times():
+    """Naive dates are UTC. A learner of dates has the bits of one of their seconds."""
+    naive = [dt.datetime.fromisoformat(f"2026-03-29T{when}") for when in ("01:59:30", "02:00:30")]
+    zoned = [when.replace(tzinfo=dt.UTC).astimezone(dt.timezone(dt.timedelta(hours=2))) for when in naive]
+    seconds = [1774749570.0, 1774749630.0]
+    series = pd.Series(zoned)
+    frames = (series, series.dt.tz_convert("Europe/Berlin"), pd.DatetimeIndex(naive), pd.Series(naive, dtype=object))
+    numpy = [np.array(naive, dtype=f"datetime64[{unit}]") for unit in ("ns", "us", "ms", "s")]
+    wanted = OnlineMAPDPM(likelihood=PRIOR, half_life=10.0)
+    wanted.learn_many([[0.0, 0.0], [1.0, 1.0]], t=seconds)
+    for dates in (naive, zoned, *frames, *numpy, list(numpy[0])):
+        many, each = (OnlineMAPDPM(likelihood=PRIOR, half_life=10.0) for _ in range(2))
+        many.learn_many([[0.0, 0.0], [1.0, 1.0]], t=dates)
+        for x, t in zip((0.0, 1.0), dates, strict=True):
+            each.learn_one([x, x], t=t)
+        assert many.to_bytes() == each.to_bytes() == wanted.to_bytes()
+
+
+def test_durations_are_times_and_days_are_their_midnight():
     model = OnlineMAPDPM(likelihood=PRIOR, half_life=10.0)
-    dates = np.array(["2026-01-01", "2026-01-02"], dtype=f"datetime64[{unit}]")
-    for wrong in (dates, list(dates), dates - dates[0], pd.Series(dates), pd.Series(dates, dtype=object)):
-        with pytest.raises(ValueError, match="t must be numbers, in seconds"):
-            model.learn_many([[0.0, 0.0], [1.0, 1.0]], t=wrong)
-    for wrong in (dates[0], dates[1] - dates[0], pd.Timestamp(dates[0])):
-        with pytest.raises(ValueError, match="t must be"):
-            model.learn_one([0.0, 0.0], t=wrong)
+    dates = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")
+    model.learn_many([[0.0, 0.0], [1.0, 1.0]], t=dates - dates[0])
+    assert model.last_time == 86400.0
+    model.learn_one([0.0, 0.0], t=dt.timedelta(days=2))
+    assert model.last_time == 172800.0
+    model.learn_one([0.0, 0.0], t=dt.date(2026, 1, 2))
+    assert model.last_time == 1767312000.0
+
+
+@pytest.mark.parametrize("wrong", [pd.NaT, np.datetime64("NaT"), "2026-01-01", [dt.date(2026, 1, 1)], 1j])
+def test_what_is_no_time(wrong):
+    model = OnlineMAPDPM(likelihood=PRIOR, half_life=10.0)
+    with pytest.raises(ValueError, match="t must be"):
+        model.learn_one([0.0, 0.0], t=wrong)
+    with pytest.raises(ValueError, match=r"t must be|t must have|t contains"):
+        model.learn_many([[0.0, 0.0], [0.0, 0.0]], t=[wrong, wrong])
     assert model.n_seen == 0
-    model.learn_many([[0.0, 0.0], [1.0, 1.0]], t=(dates - dates[0]) / np.timedelta64(1, "s"))
-    assert model.n_seen == 2
 
 
 def test_many_at_times_is_one_by_one():
