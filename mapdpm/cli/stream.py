@@ -4,34 +4,27 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import math
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mapdpm.cli import alarms, checkpoint, mqtt, stream_arguments
-from mapdpm.cli.cells import is_text
 from mapdpm.cli.checkpoint import Saved
-from mapdpm.cli.columns import chosen, listed, place_of, warned
 from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source, refuse_input
-from mapdpm.cli.fields import Fields
 from mapdpm.cli.forms import STDIN
 from mapdpm.cli.results import STDOUT
 from mapdpm.cli.resuming import begun, of_another_input
 from mapdpm.cli.sinks import Printed, Publication, Sink, Written
 from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
+from mapdpm.cli.stream_columns import StreamColumns
 from mapdpm.cli.stream_features import StreamFeatures
+from mapdpm.cli.stream_results import HEADER, RUN, as_csv, as_json
 from mapdpm.cli.tables import counted
-from mapdpm.cli.usage import UsageError
 from mapdpm.files.errors import ModelFileError, UnwritableError, refuse_damaged
-from mapdpm.stream import Event, OnlineHDPHMM, OnlineMAPDPM, StreamFullError
-
-HEADER, RUN = "id,score,event", ",run"
+from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM, StreamFullError
 
 _MOST_WARNINGS = 10  # refused lines with a warning; others are only counted
 _PATIENCE = 1.0  # seconds to wait for input before looking at the clock
@@ -76,15 +69,13 @@ class Stream:
         self._features, self._model = learns
         self._source, self._sink, self._alarm = source, sink, alarm
         self._sinks = [sink] if alarm is None else [sink, alarm.sink]
-        self._fields: Fields | None = None
-        self._header_allowed = True  # the next item may be a header
+        self._columns = StreamColumns(arguments, settings, learns, source)
         self._counts = {"learned": 0, "skipped": 0}
         self._n_warnings = self._uncommitted = 0
         self._committed = time.monotonic()
         self._gaps = self._model.missing == "skip"
         self._states = self._model if isinstance(self._model, OnlineHDPHMM) else None
-        self._text = _as_csv if settings["format"] == "csv" else _as_json
-        self._begun_with = (self._model.n_features, getattr(self._model, "feature_names_in_", None))
+        self._text = as_csv if settings["format"] == "csv" else as_json
 
     def run(self, saved: Saved | None, signals: Signals) -> None:
         """Learn until the end, a signal or an error, then commit what was learned, unless it cannot be written."""
@@ -115,15 +106,14 @@ class Stream:
         """Resume at the position of the input that a checkpoint holds."""
         path = self._arguments.state
         try:
-            if saved.columns is not None:
-                self._fields = Fields.revived(saved.columns, self._features.n_columns(self._model.n_features_in_))
+            self._columns.resume(saved)
             if saved.counts is not None:
                 self._counts = {name: saved.counts[name] for name in self._counts}
             if saved.input is None:
                 return
             if saved.input["path"] == self._source.identity:
                 self._report(f"{path}: {self._source.resume(saved.input, path)}")
-                self._header_allowed = False
+                self._columns.header_allowed = False
             else:
                 told = of_another_input(saved, path, self._source.name, go_on=self._arguments.go_on)
                 self._report(told)
@@ -148,14 +138,14 @@ class Stream:
 
     def _process(self, item: Any) -> int:
         """Learn an item, or refuse it; 0 where it was a header."""
-        chooses = self._fields is None and not self._source.headed
+        chooses = self._columns.fields is None and not self._source.headed
         try:
             cells = self._source.cells(item, self._settings["delimiter"])
-            if self._header_allowed and self._is_header(item, cells):
+            if self._columns.header_allowed and self._columns.is_header(item, cells):
                 self._source.taken(item)
                 return 0
-            assert self._fields is not None  # noqa: S101  (_is_header saw to it)
-            x, t = self._fields.point(cells, gaps=self._gaps)
+            assert self._columns.fields is not None  # noqa: S101  (is_header saw to it)
+            x, t = self._columns.fields.point(cells, gaps=self._gaps)
             result = self._features.result(x, t)
             before = self._model.n_events
             if result is not None:
@@ -164,7 +154,7 @@ class Stream:
         except RefusedInputError as refused:
             self._refuse(item, refused)
             if chooses:
-                self._forget_columns()
+                self._columns.forget()
         else:
             if result is not None:
                 self._counts["learned"] += 1
@@ -178,11 +168,11 @@ class Stream:
 
     def _learned(self, x: list[float], t: float | None) -> tuple[int, float]:
         """Learn a point; RefusedInputError where the learner refuses it, and the features forget it, too."""
-        assert self._fields is not None  # noqa: S101  (it has chosen x)
+        assert self._columns.fields is not None  # noqa: S101  (it has chosen x)
         try:
             if self._alarm is None:
                 return self._model.learn_scored(x, t)
-            return self._alarm.learn(self._model, x, t, self._features.names(self._fields.chosen_names()))
+            return self._alarm.learn(self._model, x, t, self._features.names(self._columns.fields.chosen_names()))
         except (ValueError, StreamFullError) as error:
             self._features.undo()
             refuse_input(f": {error}")
@@ -209,75 +199,6 @@ class Stream:
                 f"warning: {text}; skipped{'; others are only counted' if self._n_warnings == _MOST_WARNINGS else ''}"
             )
 
-    def _is_header(self, item: Any, cells: list[str] | dict[str, str]) -> bool:
-        """Whether the first item is a header; sets the columns."""
-        names = [cell.strip() for cell in cells]
-        if self._fields is not None:
-            header = self._source.headed and any(is_text(names[p]) for p in self._fields.places if p < len(names))
-            if header and names != self._fields.names:
-                expected = "none" if self._fields.names is None else listed(self._fields.names)
-                msg = (
-                    f"{self._source.name} has the columns {listed(names)}, but {self._arguments.state} is of others: "
-                    f"{expected}; {checkpoint.ANOTHER}"
-                )
-                raise ValueError(msg)
-        else:
-            header = self._choose(self._source.name if self._source.headed else self._source.where(item), cells, names)
-        self._header_allowed = False
-        return header
-
-    def _choose(self, name: str, cells: list[str] | dict[str, str], names: list[str]) -> bool:
-        """Choose the columns from the first item, ``name`` in messages; True where it is a header."""
-        words, at = self._settings["columns"], self._settings["time"]
-        try:
-            when = None if at is None else place_of(at, "--time", name, names)
-            columns = (warned if words is None else chosen(words))(name, names)
-            places = [place for place in columns.places if words is not None or place != when]
-            if not places:
-                msg = f"{name} has no column{' but the time' if names else ''}"
-                raise ValueError(msg)  # noqa: TRY301  (one sentence for all of them)
-            read = places if when is None else [*places, when]
-            header = self._source.headed and (columns.named or any(is_text(names[place]) for place in read))
-            named = names if header or isinstance(cells, dict) else None
-            fields = Fields(named, len(names), places, when)
-            if not header:
-                fields.point(cells, gaps=self._gaps)  # an item without a point does not choose columns
-            self._start(name, fields)
-        except (UsageError, RefusedInputError):
-            raise
-        except ValueError as error:
-            if self._source.headed:
-                raise
-            msg = str(error)  # of this message: the next one may fit
-            msg = msg.removeprefix(name) if msg.startswith(name) else f": {msg}"
-            refuse_input(msg)
-        return header
-
-    def _start(self, name: str, fields: Fields) -> None:
-        D, names = self._features.begin(len(fields.places), fields.chosen_names())
-        known = getattr(self._model, "n_features_in_", D)
-        if known != D:
-            other = "--prior" if self._model.n_seen == 0 else self._arguments.state
-            wrong = f"has {counted(D, 'column')}, but {other} is of {known}"
-            msg = f"{name} {wrong}; choose with --columns"
-            raise ValueError(msg)
-        if not hasattr(self._model, "n_features_in_"):
-            self._model.set_params(n_features=D)
-        if names is not None:
-            self._model.feature_names_in_ = np.array(names, dtype=object)
-        self._fields = fields
-
-    def _forget_columns(self) -> None:
-        """Let the next item choose the columns, as if the last one, which was refused, had not come."""
-        n_features, names = self._begun_with
-        self._fields, self._header_allowed = None, True
-        if self._model.n_features != n_features:
-            self._model.set_params(n_features=n_features)
-        if names is not None:
-            self._model.feature_names_in_ = names
-        else:
-            self._model.__dict__.pop("feature_names_in_", None)
-
     def _due(self) -> bool:
         if self._arguments.state is None or not self._uncommitted:
             return False
@@ -286,10 +207,15 @@ class Stream:
 
     def _commit(self, *, anyway: bool = False) -> None:
         """Bring output to disk, then a checkpoint, then tell the input: a crash between loses and repeats nothing."""
-        if self._arguments.state is not None and self._fields is not None and (anyway or self._uncommitted):
+        if self._arguments.state is not None and self._columns.fields is not None and (anyway or self._uncommitted):
             output = self._sink.sync()
             alarm = None if self._alarm is None else self._alarm.saved()
-            columns, place, features = self._fields._asdict(), self._source.position(), self._features.transformer
+            columns, place, features = (
+                self._columns.fields._asdict(),
+                self._source.position(),
+                self._features.transformer,
+            )
+            features = self._features.transformer
             saved = Saved(self._model, self._settings, columns, place, output, self._counts, alarm, features)
             checkpoint.write(self._arguments.state, saved)
         else:
@@ -300,18 +226,6 @@ class Stream:
     def _report(self, text: str) -> None:
         if not self._arguments.quiet:
             report(text)
-
-
-def _as_json(number: int, score: float, events: list[Event], run: int | None) -> str:
-    happened = json.dumps([{"kind": e.kind, "id": e.id, "other": e.other} for e in events]) if events else "null"
-    more = "" if run is None else f', "run": {run}'
-    return f'{{"id": {number}, "score": {score if math.isfinite(score) else "null"!s}, "event": {happened}{more}}}\n'
-
-
-def _as_csv(number: int, score: float, events: list[Event], run: int | None) -> str:
-    happened = (f"{e.kind} {e.id}" + ("" if e.other is None else f" {e.other}") for e in events)
-    more = "" if run is None else f",{run}"
-    return f"{number},{score if math.isfinite(score) else ''!s},{';'.join(happened)}{more}\n"
 
 
 def _source(arguments: argparse.Namespace, signals: Signals) -> Source:

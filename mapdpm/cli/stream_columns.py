@@ -1,0 +1,111 @@
+"""Which columns a stream reads: the first item chooses them, and a learner that is resumed has them already."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from mapdpm.cli import checkpoint
+from mapdpm.cli.cells import is_text
+from mapdpm.cli.checkpoint import Saved
+from mapdpm.cli.columns import chosen, listed, place_of, warned
+from mapdpm.cli.feed import RefusedInputError, Source, refuse_input
+from mapdpm.cli.fields import Fields
+from mapdpm.cli.stream_features import StreamFeatures
+from mapdpm.cli.tables import counted
+from mapdpm.cli.usage import UsageError
+from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM
+
+
+class StreamColumns:
+    """The columns of one run; ``fields`` is None until an item has chosen them."""
+
+    def __init__(
+        self,
+        arguments: argparse.Namespace,
+        settings: dict[str, Any],
+        learns: tuple[StreamFeatures, OnlineMAPDPM | OnlineHDPHMM],
+        source: Source,
+    ) -> None:
+        self.fields: Fields | None = None
+        self.header_allowed = True  # the next item may be a header
+        self._state, self._settings, self._source = arguments.state, settings, source
+        self._features, self._model = learns
+        self._gaps = self._model.missing == "skip"
+        self._begun_with = (self._model.n_features, getattr(self._model, "feature_names_in_", None))
+
+    def resume(self, saved: Saved) -> None:
+        """Go on with the columns of a checkpoint; ModelFileError where they are damaged."""
+        if saved.columns is not None:
+            self.fields = Fields.revived(saved.columns, self._features.n_columns(self._model.n_features_in_))
+
+    def is_header(self, item: Any, cells: list[str] | dict[str, str]) -> bool:
+        """Whether the first item is a header; sets the columns."""
+        names = [cell.strip() for cell in cells]
+        if self.fields is not None:
+            header = self._source.headed and any(is_text(names[p]) for p in self.fields.places if p < len(names))
+            if header and names != self.fields.names:
+                expected = "none" if self.fields.names is None else listed(self.fields.names)
+                msg = (
+                    f"{self._source.name} has the columns {listed(names)}, but {self._state} is of others: "
+                    f"{expected}; {checkpoint.ANOTHER}"
+                )
+                raise ValueError(msg)
+        else:
+            header = self._choose(self._source.name if self._source.headed else self._source.where(item), cells, names)
+        self.header_allowed = False
+        return header
+
+    def forget(self) -> None:
+        """Let the next item choose the columns, as if the last one, which was refused, had not come."""
+        n_features, names = self._begun_with
+        self.fields, self.header_allowed = None, True
+        if self._model.n_features != n_features:
+            self._model.set_params(n_features=n_features)
+        if names is not None:
+            self._model.feature_names_in_ = names
+        else:
+            self._model.__dict__.pop("feature_names_in_", None)
+
+    def _choose(self, name: str, cells: list[str] | dict[str, str], names: list[str]) -> bool:
+        """Choose the columns from the first item, ``name`` in messages; True where it is a header."""
+        words, at = self._settings["columns"], self._settings["time"]
+        try:
+            when = None if at is None else place_of(at, "--time", name, names)
+            columns = (warned if words is None else chosen(words))(name, names)
+            places = [place for place in columns.places if words is not None or place != when]
+            if not places:
+                msg = f"{name} has no column{' but the time' if names else ''}"
+                raise ValueError(msg)  # noqa: TRY301  (one sentence for all of them)
+            read = places if when is None else [*places, when]
+            header = self._source.headed and (columns.named or any(is_text(names[place]) for place in read))
+            named = names if header or isinstance(cells, dict) else None
+            fields = Fields(named, len(names), places, when)
+            if not header:
+                fields.point(cells, gaps=self._gaps)  # an item without a point does not choose columns
+            self._start(name, fields)
+        except (UsageError, RefusedInputError):
+            raise
+        except ValueError as error:
+            if self._source.headed:
+                raise
+            msg = str(error)  # of this message: the next one may fit
+            msg = msg.removeprefix(name) if msg.startswith(name) else f": {msg}"
+            refuse_input(msg)
+        return header
+
+    def _start(self, name: str, fields: Fields) -> None:
+        D, names = self._features.begin(len(fields.places), fields.chosen_names())
+        known = getattr(self._model, "n_features_in_", D)
+        if known != D:
+            other = "--prior" if self._model.n_seen == 0 else self._state
+            wrong = f"has {counted(D, 'column')}, but {other} is of {known}"
+            msg = f"{name} {wrong}; choose with --columns"
+            raise ValueError(msg)
+        if not hasattr(self._model, "n_features_in_"):
+            self._model.set_params(n_features=D)
+        if names is not None:
+            self._model.feature_names_in_ = np.array(names, dtype=object)
+        self.fields = fields
