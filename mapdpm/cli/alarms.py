@@ -7,6 +7,7 @@ import json
 import math
 from typing import Any
 
+from mapdpm.cli.cells import value_of
 from mapdpm.cli.checkpoint import ALARM, ANOTHER, Saved
 from mapdpm.cli.feed import Signals, Source
 from mapdpm.cli.mqtt import Subscription
@@ -30,15 +31,20 @@ class Alarms:
         self._alarm, self.sink = alarm, sink
         self.n_alerts = 0
 
-    def learn(self, model: Any, x: list[float], t: float | None, names: list[str] | None) -> tuple[int, float]:
-        """Learn a point, and write an alert if it makes one; the id and the log density before."""
+    def learn(
+        self, model: Any, x: list[float], t: float | None, names: list[str] | None, written: str | None
+    ) -> tuple[int, float]:
+        """Learn a point, and write an alert if it makes one; the id and the log density before.
+
+        ``written`` is the time as the input has it.
+        """
         found = model.learn_assessed(x, t)
         if self._alarm.update(found.surprise, t) is not None:
             self.n_alerts += 1
             told = [None if math.isnan(value) else value for value in x]
             alert = {
                 "point": self._alarm.number,
-                "time": t,
+                "time": None if written is None else (written if (at := value_of(written)) is None else at),
                 "id": int(found.id),
                 "surprise": float(found.surprise),
                 "novelty": _finite(found.novelty),

@@ -35,6 +35,9 @@ OTHERS = {
     "delimiter": ",",
     "columns": None,
     "time": None,
+    "time_zone": None,
+    "time_unit": None,
+    "largest_step": None,
     "features": None,
     "format": "jsonl",
     "states": None,
@@ -52,7 +55,7 @@ _MARKED = 4096  # bytes before a position whose check sum identifies a file
 
 
 class Saved(NamedTuple):
-    """The contents of a checkpoint; in a file that Python wrote, the last five are None."""
+    """The contents of a checkpoint; in a file that Python wrote, all but the first two are None."""
 
     model: OnlineMAPDPM | OnlineHDPHMM
     settings: dict[str, Any]
@@ -62,6 +65,8 @@ class Saved(NamedTuple):
     counts: dict[str, int] | None
     alarm: dict[str, Any] | None = None
     """The alarm, and the position in its alerts; None without an alarm."""
+    clock: dict[str, Any] | None = None
+    """The clock of times; None in the files of versions without one."""
     features: Transformer | None = None
 
 
@@ -80,13 +85,14 @@ def read(path: Path) -> Saved | None:
             own = parameters_of(model)
             family = (STREAM_FAMILIES[0] if model.likelihood_ is None else type(model.likelihood_)).name
             return Saved(model, own | {"likelihood": family, "prior": None}, None, None, None, None)
-        parts = [held[name] for name in Saved._fields[1:-2]]
-        found = Saved(model, *parts)._replace(alarm=held.get("alarm"), features=_features_of(extras))
+        parts = [held[name] for name in Saved._fields[1:6]]
+        others = {"alarm": held.get("alarm"), "clock": held.get("clock"), "features": _features_of(extras)}
+        found = Saved(model, *parts)._replace(**others)
         settings, _, read_to, written_to, counts = parts
         settings["states"] = of_states or None
         settings.setdefault("features", None)
         if not (
-            all(isinstance(part, dict) for part in (*parts, found.alarm or {}))
+            all(isinstance(part, dict) for part in (*parts, found.alarm or {}, found.clock or {}))
             and values.is_character(settings["delimiter"])
             and settings["format"] in FORMATS
             and all(isinstance(part["path"], str) for part in (read_to, written_to))
@@ -112,8 +118,9 @@ def write(path: Path, saved: Saved) -> None:
     """Replace the file ``path``; UnwritableError where that fails, and the old file is unchanged."""
     held = saved._asdict()
     del held["model"]
-    if saved.alarm is None:
-        del held["alarm"]
+    for name in ("alarm", "clock"):
+        if held[name] is None:
+            del held[name]
     features = held.pop("features")
     extras: dict[str, Any] = {_KEY: held}
     if features is not None:

@@ -94,6 +94,12 @@ def place_of(text: str, option: str, file: str, cells: list[str]) -> int:
     raise ValueError(msg)
 
 
+def places_of_time(text: str, file: str, cells: list[str]) -> list[int]:
+    """The column of ``--time``, or those of the date and of the time of day, as ``date,time``."""
+    words = [text] if text in cells else next(csv.reader([text], skipinitialspace=True), [])
+    return [place_of(word.strip(), "--time", file, cells) for word in words or [text]]
+
+
 def beside_groups(choice: Choice, groups: str | None) -> Choice:
     """``choice`` without the column of ``--groups``, whose text says the group of each row; None: as it is."""
     if groups is None:

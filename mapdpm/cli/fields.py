@@ -11,8 +11,6 @@ from mapdpm.cli.tables import counted
 from mapdpm.data.columns import NUMBER
 from mapdpm.files.errors import refuse_damaged
 
-_LATEST = 1e12  # seconds; more would overflow 64 bits of microseconds
-
 
 class Fields(NamedTuple):
     """The places of the point's cells in a line, and of the time's."""
@@ -20,45 +18,55 @@ class Fields(NamedTuple):
     names: list[str] | None
     width: int
     places: list[int]
-    time: int | None
+    time: list[int] | None
+    """One place, or those of the date and of the time of day."""
 
     @classmethod
     def revived(cls, columns: dict[str, Any], n_features: int) -> Fields:
         """The columns of a checkpoint, checked; ModelFileError where they are invalid."""
         names, width, places, at = (columns.get(name) for name in cls._fields)
+        at = [at] if isinstance(at, int) else at  # as files had it when there was one
         if not (
             isinstance(width, int)
             and (names is None or (isinstance(names, list) and len(names) == width))
             and all(isinstance(name, str) for name in names or ())
             and isinstance(places, list)
             and len(places) == n_features
-            and all(isinstance(place, int) and 0 <= place < width for place in [*places, 0 if at is None else at])
+            and (at is None or (isinstance(at, list) and at))
+            and all(isinstance(place, int) and 0 <= place < width for place in [*places, *(at or ())])
         ):
             refuse_damaged("its columns do not fit")
         return cls(names, width, places, at)
 
-    def point(self, cells: list[str] | dict[str, str], *, gaps: bool) -> tuple[list[float], float | None]:
-        """The point and its time; RefusedInputError where a cell is invalid. With ``gaps`` missing values are NaN."""
+    def row(self, cells: list[str] | dict[str, str]) -> list[str]:
+        """The cells in the order of the columns; RefusedInputError where they are others."""
         if isinstance(cells, dict):
             if self.names is None:
                 refuse_input(" is an object, but the first message was none")
             cells = [cells.get(name, "") for name in self.names]
         if len(cells) != self.width:
             refuse_input(f" has {counted(len(cells), 'column')}, but the first has {self.width}")
+        return cells
+
+    def point(self, row: list[str], *, gaps: bool) -> list[float]:
+        """The point; RefusedInputError where a cell is invalid. With ``gaps`` missing values are NaN."""
         x = []
         for place in self.places:
-            value = value_of(cells[place])
-            if gaps and is_missing(cells[place], value, NUMBER):
+            value = value_of(row[place])
+            if gaps and is_missing(row[place], value, NUMBER):
                 value = math.nan
             elif value is None or not math.isfinite(value):
-                self._refuse(place, complaint_of(cells[place], value, cells))
+                self._refuse(place, complaint_of(row[place], value, row))
             x.append(value)
-        if self.time is None:
-            return x, None
-        t = value_of(cells[self.time])
-        if t is None or not abs(t) <= _LATEST:
-            self._refuse(self.time, f"is not a time in seconds: {cells[self.time].strip()[:40]!r}")
-        return x, t
+        return x
+
+    def when(self, row: list[str]) -> str | None:
+        """The time as it is written; None where points have none."""
+        return None if self.time is None else " ".join(row[place].strip() for place in self.time)
+
+    def refuse_time(self, complaint: str) -> NoReturn:
+        """RefusedInputError for a time."""
+        self._refuse(self.time[0] if self.time else 0, complaint)
 
     def chosen_names(self) -> list[str] | None:
         """Names of the features."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from mapdpm.cli import alarms, checkpoint, mqtt, stream_arguments
 from mapdpm.cli.checkpoint import Saved
+from mapdpm.cli.clock import Moment
 from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source, refuse_input
 from mapdpm.cli.forms import STDIN
 from mapdpm.cli.results import STDOUT
@@ -22,6 +23,7 @@ from mapdpm.cli.stdout import BlockedError
 from mapdpm.cli.stream_columns import StreamColumns
 from mapdpm.cli.stream_features import StreamFeatures
 from mapdpm.cli.stream_results import HEADER, RUN, as_csv, as_json
+from mapdpm.cli.stream_times import StreamTimes
 from mapdpm.cli.tables import counted
 from mapdpm.files.errors import ModelFileError, UnwritableError, refuse_damaged
 from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM, StreamFullError
@@ -70,6 +72,7 @@ class Stream:
         self._source, self._sink, self._alarm = source, sink, alarm
         self._sinks = [sink] if alarm is None else [sink, alarm.sink]
         self._columns = StreamColumns(arguments, settings, learns, source)
+        self._times = StreamTimes(settings, lambda text: self._report(f"{source.name}: {text}"))
         self._counts = {"learned": 0, "skipped": 0}
         self._n_warnings = self._uncommitted = 0
         self._committed = time.monotonic()
@@ -96,10 +99,12 @@ class Stream:
                 self._commit()
             raise
         self._commit(anyway=True)
-        alerts = "" if self._alarm is None else f", {counted(self._alarm.n_alerts, 'alert')}"
+        more = "" if self._alarm is None else f", {counted(self._alarm.n_alerts, 'alert')}"
+        if self._times.n_doubted:
+            more += f", {counted(self._times.n_doubted, 'time')} doubted"
         self._report(
             f"{counted(self._counts['learned'], 'point')} learned, {self._counts['skipped']} skipped, "
-            f"{counted(self._model.n_clusters, 'cluster')}{alerts}; {self._source.progress()}"
+            f"{counted(self._model.n_clusters, 'cluster')}{more}; {self._source.progress()}"
         )
 
     def _resume(self, saved: Saved) -> None:
@@ -107,6 +112,7 @@ class Stream:
         path = self._arguments.state
         try:
             self._columns.resume(saved)
+            self._times.resume(saved)
             if saved.counts is not None:
                 self._counts = {name: saved.counts[name] for name in self._counts}
             if saved.input is None:
@@ -145,12 +151,14 @@ class Stream:
                 self._source.taken(item)
                 return 0
             assert self._columns.fields is not None  # noqa: S101  (is_header saw to it)
-            x, t = self._columns.fields.point(cells, gaps=self._gaps)
-            result = self._features.result(x, t)
+            row = self._columns.fields.row(cells)
+            x = self._columns.fields.point(row, gaps=self._gaps)
+            moment, written = self._moment(item, row)
+            result = self._features.result(x, moment.wall)
             before = self._model.n_events
             if result is not None:
-                self._pause(t)
-                number, score = self._learned(result, t)
+                self._pause(moment)
+                number, score = self._learned(result, moment.t, written)
         except RefusedInputError as refused:
             self._refuse(item, refused)
             if chooses:
@@ -166,13 +174,27 @@ class Stream:
         self._uncommitted += 1
         return 1
 
-    def _learned(self, x: list[float], t: float | None) -> tuple[int, float]:
+    def _moment(self, item: Any, row: list[str]) -> tuple[Moment, str | None]:
+        """The time of a point, also as it is written; RefusedInputError where it is none."""
+        assert self._columns.fields is not None  # noqa: S101  (it has chosen the row)
+        written = self._columns.fields.when(row)
+        try:
+            moment = self._times.moment(written)
+        except ValueError as error:
+            self._columns.fields.refuse_time(str(error))
+        if moment.said:
+            self._warn(f"{self._source.where(item)}: {moment.said}")
+        return moment, written
+
+    def _learned(self, x: list[float], t: float | None, written: str | None) -> tuple[int, float]:
         """Learn a point; RefusedInputError where the learner refuses it, and the features forget it, too."""
         assert self._columns.fields is not None  # noqa: S101  (it has chosen x)
         try:
             if self._alarm is None:
                 return self._model.learn_scored(x, t)
-            return self._alarm.learn(self._model, x, t, self._features.names(self._columns.fields.chosen_names()))
+            return self._alarm.learn(
+                self._model, x, t, self._features.names(self._columns.fields.chosen_names()), written
+            )
         except (ValueError, StreamFullError) as error:
             self._features.undo()
             refuse_input(f": {error}")
@@ -181,10 +203,12 @@ class Stream:
         for sink in self._sinks:
             sink.flush()
 
-    def _pause(self, t: float | None) -> None:
-        """End the sequence if the point comes after a pause."""
+    def _pause(self, moment: Moment) -> None:
+        """End the sequence if the point comes after a pause, by its clock or by that of the learner."""
         pause, last = self._settings["pause"], self._model.last_time
-        if self._states is not None and pause is not None and last is not None and t is not None and t - last > pause:
+        if self._states is None or pause is None or last is None or moment.t is None:
+            return
+        if max(moment.step, 0.0 if moment.said else moment.t - last) > pause:
             self._states.gap()
 
     def _refuse(self, item: Any, refused: RefusedInputError) -> None:
@@ -193,11 +217,13 @@ class Stream:
             msg = f"{text}; --on-error skip leaves out what cannot be learned"
             raise ValueError(msg)
         self._counts["skipped"] += 1
+        self._warn(f"{text}; skipped")
+
+    def _warn(self, text: str) -> None:
         self._n_warnings += 1
         if self._n_warnings <= _MOST_WARNINGS:
-            self._report(
-                f"warning: {text}; skipped{'; others are only counted' if self._n_warnings == _MOST_WARNINGS else ''}"
-            )
+            last = "; others are only counted" if self._n_warnings == _MOST_WARNINGS else ""
+            self._report(f"warning: {text}{last}")
 
     def _due(self) -> bool:
         if self._arguments.state is None or not self._uncommitted:
@@ -216,7 +242,9 @@ class Stream:
                 self._features.transformer,
             )
             features = self._features.transformer
-            saved = Saved(self._model, self._settings, columns, place, output, self._counts, alarm, features)
+            saved = Saved(
+                self._model, self._settings, columns, place, output, self._counts, alarm, self._times.saved(), features
+            )
             checkpoint.write(self._arguments.state, saved)
         else:
             self._flush()

@@ -70,10 +70,12 @@ def given(arguments: argparse.Namespace) -> dict[str, Any]:
 def check_settings(arguments: argparse.Namespace, settings: dict[str, Any]) -> None:
     """UsageError for options of states without --states, of pauses without times, of a prior that is to be fitted."""
     of_states = [] if settings["states"] else [name for name in (*STATES, "pause") if settings.get(name) is not None]
-    untimed = settings["pause"] is not None and settings["time"] is None
+    untimed = settings["time"] is None
+    of_times = [name for name in ("pause", "time_zone", "time_unit", "largest_step") if settings[name] is not None]
     fitted = arguments.likelihood == AUTO and settings["prior"] is not None
     wrongs = [(True, f"--{name}: needs --states") for name in of_states]
-    wrongs.append((untimed, "--pause: needs --time, the column with the time of each point"))
+    needs = "needs --time, the column with the time of each point"
+    wrongs += [(untimed, f"--{name.replace('_', '-')}: {needs}") for name in of_times]
     wrongs.append((fitted, "--likelihood: auto is for a prior that the warm-up sets, without --prior; name the family"))
     refuse(wrongs)
 

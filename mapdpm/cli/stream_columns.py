@@ -10,11 +10,12 @@ import numpy as np
 from mapdpm.cli import checkpoint
 from mapdpm.cli.cells import is_text
 from mapdpm.cli.checkpoint import Saved
-from mapdpm.cli.columns import chosen, listed, place_of, warned
+from mapdpm.cli.columns import chosen, listed, places_of_time, warned
 from mapdpm.cli.feed import RefusedInputError, Source, refuse_input
 from mapdpm.cli.fields import Fields
 from mapdpm.cli.stream_features import StreamFeatures
 from mapdpm.cli.tables import counted
+from mapdpm.cli.time_text import check_time, is_time
 from mapdpm.cli.usage import UsageError
 from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM
 
@@ -73,18 +74,18 @@ class StreamColumns:
         """Choose the columns from the first item, ``name`` in messages; True where it is a header."""
         words, at = self._settings["columns"], self._settings["time"]
         try:
-            when = None if at is None else place_of(at, "--time", name, names)
+            when = None if at is None else places_of_time(at, name, names)
             columns = (warned if words is None else chosen(words))(name, names)
-            places = [place for place in columns.places if words is not None or place != when]
+            places = [place for place in columns.places if words is not None or place not in (when or ())]
             if not places:
                 msg = f"{name} has no column{' but the time' if names else ''}"
                 raise ValueError(msg)  # noqa: TRY301  (one sentence for all of them)
-            read = places if when is None else [*places, when]
-            header = self._source.headed and (columns.named or any(is_text(names[place]) for place in read))
-            named = names if header or isinstance(cells, dict) else None
-            fields = Fields(named, len(names), places, when)
+            fields = Fields(names, len(names), places, when)
+            header = self._source.headed and (columns.named or _are_names(fields, names))
             if not header:
-                fields.point(cells, gaps=self._gaps)  # an item without a point does not choose columns
+                if not isinstance(cells, dict):
+                    fields = fields._replace(names=None)
+                self._check(fields, cells)  # an item without a point does not choose columns
             self._start(name, fields)
         except (UsageError, RefusedInputError):
             raise
@@ -95,6 +96,17 @@ class StreamColumns:
             msg = msg.removeprefix(name) if msg.startswith(name) else f": {msg}"
             refuse_input(msg)
         return header
+
+    def _check(self, fields: Fields, cells: list[str] | dict[str, str]) -> None:
+        """RefusedInputError where an item has no point, or no time."""
+        row = fields.row(cells)
+        fields.point(row, gaps=self._gaps)
+        when = fields.when(row)
+        if when is not None:
+            try:
+                check_time(when)
+            except ValueError as error:
+                fields.refuse_time(str(error))
 
     def _start(self, name: str, fields: Fields) -> None:
         D, names = self._features.begin(len(fields.places), fields.chosen_names())
@@ -109,3 +121,9 @@ class StreamColumns:
         if names is not None:
             self._model.feature_names_in_ = np.array(names, dtype=object)
         self.fields = fields
+
+
+def _are_names(fields: Fields, names: list[str]) -> bool:
+    """Whether the first item has a text where points have numbers, or times."""
+    when = fields.when(names)
+    return any(is_text(names[place]) for place in fields.places) or (when is not None and not is_time(when))

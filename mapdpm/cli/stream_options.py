@@ -9,6 +9,7 @@ from typing import Any
 from mapdpm.cli import values
 from mapdpm.cli.broker_options import alarm_options, broker_options
 from mapdpm.cli.table_options import FORMATS, column_options
+from mapdpm.cli.time_text import UNITS, zone_name
 from mapdpm.likelihoods import STREAM_FAMILIES
 from mapdpm.names import AUTO
 from mapdpm.stream import kinds
@@ -35,7 +36,14 @@ def stream_options(stream: argparse.ArgumentParser) -> None:
     text = "wait for more at the end of the file, until a signal comes"
     stream.add_argument("--follow", action="store_true", help=text)
     column_options(stream, "all")
-    stream.add_argument("--time", metavar="COLUMN", help="the column with the time of each point, in seconds (none)")
+    text = "the column with the time of each point, in seconds or as a date, or two columns, as date,time (none)"
+    stream.add_argument("--time", metavar="COLUMN", help=text)
+    text = "zone of dates that have none, as Europe/Berlin or +02:00 (UTC)"
+    stream.add_argument("--time-zone", type=zone_name, metavar="ZONE", help=text)
+    text = "unit of times that are numbers (found by their size: those since 1970 in s, ms, us or ns; else s)"
+    stream.add_argument("--time-unit", choices=tuple(UNITS), help=text)
+    text = "largest step of times, in seconds, that is believed at once (100 times the largest of the last steps)"
+    stream.add_argument("--largest-step", type=values.positive, metavar="T", help=text)
     text = 'features that the learner gets instead of the columns, as "Lag(2) | Centre(100)" (none)'
     stream.add_argument("--features", metavar="TEXT", help=text)
     text = "stop at a line that cannot be learned, or skip and count it (%(default)s)"

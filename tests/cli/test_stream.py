@@ -239,15 +239,6 @@ def test_no_room_is_a_line_that_cannot_be_learned(folder, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
-def test_time_goes_forward(folder, capsys):
-    Path("timed.csv").write_text("5,0,0\n3,0,0\nx,0,0\n6,0,0\n")
-    streamed("timed.csv", "--time", 1, *PRIOR, *SKIP)
-    captured = capsys.readouterr()
-    assert len(captured.out.splitlines()) == 2
-    assert "line 2: t went backwards" in captured.err
-    assert "line 3, column 1 is not a time in seconds: 'x'" in captured.err
-
-
 @pytest.mark.parametrize(
     ("code", "argv", "says"),
     [

@@ -1,0 +1,46 @@
+"""The times of a stream: read as they are written, and believed as far as its clock goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mapdpm.cli.checkpoint import Saved
+from mapdpm.cli.clock import Clock, Moment
+from mapdpm.cli.time_text import TimeReader
+
+_UNTIMED = Moment(None, None, 0.0)
+
+
+class StreamTimes:
+    """Reads the times of one run; ``settings`` get what the first of them decide, the unit and the zone."""
+
+    def __init__(self, settings: dict[str, Any], say: Callable[[str], None]) -> None:
+        self.n_doubted = 0
+        self._settings = settings
+        self._reader = TimeReader(settings["time_unit"], settings["time_zone"], say)
+        self._clock = Clock()
+
+    def resume(self, saved: Saved) -> None:
+        """Go on with the clock of a checkpoint; KeyError or TypeError where it is damaged."""
+        if saved.clock is not None:
+            self._clock = Clock.revived(saved.clock)
+        elif saved.model.last_time is not None:  # what Python has learned
+            self._clock = Clock(saved.model.last_time, f"{saved.model.last_time:.15g}")
+
+    def moment(self, text: str | None) -> Moment:
+        """The time of the next point; None is of points without; ValueError with the complaint for what is no time."""
+        if text is None:
+            return _UNTIMED
+        t = self._reader.seconds(text, self._clock.last)
+        self._settings |= {"time_unit": self._reader.unit, "time_zone": self._reader.zone}
+        self._clock, moment = self._clock.taken(t, text, self._settings["largest_step"])
+        self.n_doubted += moment.doubted
+        return moment
+
+    def saved(self) -> dict[str, Any] | None:
+        """What a checkpoint keeps; None where points have no times."""
+        if self._clock.last is None:
+            return None
+        held = self._clock._asdict()
+        return held | {"steps": list(self._clock.steps), "doubted": list(self._clock.doubted)}

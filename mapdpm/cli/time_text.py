@@ -1,0 +1,159 @@
+"""Times as files and messages write them: numbers since 1970 in some unit, or dates, with or without a zone."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import difflib
+import re
+import zoneinfo
+from collections.abc import Callable
+from typing import NoReturn
+
+from mapdpm.cli.cells import value_of
+
+UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+"""How many of them a second has."""
+_NAMES = {"ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+_LATEST = 1e12  # seconds; more would overflow 64 bits of microseconds
+_TOLD = 1e8
+"""A number from here on says its unit: 1973 in seconds. Smaller ones may count from any origin."""
+_LARGEST = {"s": 1e11, "ms": 1e14, "us": 1e17}  # the year 5138; 1973 in the next unit
+
+_DATE = re.compile(
+    r"(?:(?P<Y>\d{4})(?P<mark>[-/.])(?P<m>\d{1,2})(?P=mark)(?P<d>\d{1,2})"  # 2026-10-25
+    r"|(?P<d2>\d{1,2})\.(?P<m2>\d{1,2})\.(?P<Y2>\d{4})"  # 25.10.2026: with points the day is first everywhere
+    r"|(?P<Y3>\d{4})(?P<m3>\d\d)(?P<d3>\d\d)(?=[T ]))"  # 20261025T
+    r"(?:[T ]\s*(?P<H>\d{1,2}):?(?P<M>\d\d)(?::?(?P<S>\d\d)(?:[.,](?P<f>\d+))?)?(?:\s*(?P<half>[ap])\.?m\.?)?)?"
+    r"\s*(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?(?:\[[^\]]*\])?",
+    re.IGNORECASE,
+)
+_SLASHES = re.compile(r"\s*\d{1,2}[/-]\d{1,2}[/-]\d{2,4}\b")
+_OFFSET = re.compile(r"([+-])([01]\d|2[0-3]):?([0-5]\d)?")
+
+
+class TimeReader:
+    """Reads times; what the first ones decide, the unit of numbers and the zone of dates, holds for all.
+
+    ``unit`` and ``zone`` are None until they are decided; ``say`` gets a sentence for what is decided so, once.
+    """
+
+    def __init__(
+        self, unit: str | None = None, zone: str | None = None, say: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self.unit, self.zone, self._say = unit, zone, say
+        self._zone = None if zone is None else zone_of(zone)
+        self._told: set[str] = set()
+
+    def seconds(self, text: str, last: float | None = None) -> float:
+        """The time in seconds since 1970 (UTC), or from the origin of the numbers; ValueError with the complaint.
+
+        ``last`` is the time before: where clocks are set back, and an hour comes twice, the first is taken that is
+        not before it.
+        """
+        number = value_of(text)
+        found = self._of_date(text.strip(), last) if number is None else self._of_number(number)
+        if not abs(found) <= _LATEST:
+            _refuse(text)
+        return found
+
+    def _of_number(self, number: float) -> float:
+        if self.unit is None and abs(number) >= _TOLD:
+            self.unit = next((unit for unit, most in _LARGEST.items() if abs(number) < most), "ns")
+            if self.unit != "s":
+                self._say(f"times are in {_NAMES[self.unit]}, by their size; --time-unit says it otherwise")
+        return number / UNITS[self.unit or "s"]
+
+    def _of_date(self, text: str, last: float | None) -> float:
+        found = _DATE.fullmatch(text)
+        if found is None:
+            _refuse(text)
+        part = found.groupdict()
+        year, month, day = (int(part[name] or part[f"{name}2"] or part[f"{name}3"]) for name in ("Y", "m", "d"))
+        hour, minute, second = (int(part[name] or 0) for name in ("H", "M", "S"))
+        if part["half"]:
+            hour = hour % 12 + 12 * (part["half"].lower() == "p") if 1 <= hour <= 12 else 99  # noqa: PLR2004
+        leap = second == 60  # noqa: PLR2004  (a leap second is the first one of the next minute)
+        try:
+            date = dt.datetime(year, month, day, hour, minute, second - leap)  # noqa: DTZ001  (its zone comes now)
+            zone = self._zone_without() if part["zone"] is None else zone_of(part["zone"].upper())
+            at = self._at(date, zone, text, last)
+        except (ValueError, OverflowError):
+            _refuse(text)
+        return at + leap + (float(f"0.{part['f']}") if part["f"] else 0.0)
+
+    def _at(self, date: dt.datetime, zone: dt.tzinfo, text: str, last: float | None) -> float:
+        """The time of a date; where clocks are set, it comes twice or never, and that is said."""
+        first = date.replace(tzinfo=zone)
+        second = first.replace(fold=1)
+        if isinstance(zone, dt.timezone) or first.utcoffset() == second.utcoffset():
+            return first.timestamp()
+        if first.utcoffset() < second.utcoffset():  # type: ignore[operator]  # a zone has them
+            self._once("never", f"{text!r} never comes in {zone}, where clocks go forward: read as if they did not")
+            return first.timestamp()
+        self._once("twice", f"{text!r} comes twice in {zone}, where clocks are set back: the first not before the last")
+        before = last is not None and first.timestamp() < int(last)
+        return second.timestamp() if before else first.timestamp()
+
+    def _zone_without(self) -> dt.tzinfo:
+        if self._zone is None:
+            self.zone, self._zone = "UTC", dt.UTC
+            self._say("times without a zone are taken for UTC; --time-zone says another one")
+        return self._zone
+
+    def _once(self, kind: str, text: str) -> None:
+        if kind not in self._told:
+            self._told.add(kind)
+            self._say(text)
+
+
+def is_time(text: str) -> bool:
+    """Whether a cell is a number or a date: that of a header is neither."""
+    return value_of(text) is not None or _DATE.fullmatch(text.strip()) is not None
+
+
+def check_time(text: str) -> None:
+    """ValueError with the complaint where a text cannot be a time."""
+    if not is_time(text):
+        _refuse(text)
+
+
+def zone_of(text: str) -> dt.tzinfo:
+    """A zone by its name or its offset; ValueError with near names for what is none."""
+    if text in {"UTC", "GMT", "Z"}:
+        return dt.UTC
+    offset = _OFFSET.fullmatch(text)
+    if offset is not None:
+        minutes = int(offset[2]) * 60 + int(offset[3] or 0)
+        return dt.timezone(dt.timedelta(minutes=-minutes if offset[1] == "-" else minutes))
+    try:
+        return zoneinfo.ZoneInfo(text)
+    except (KeyError, ValueError, OSError):
+        known = zoneinfo.available_timezones()
+        if not known:
+            hint = "this machine knows no names (pip install tzdata)"
+        else:
+            ends = sorted(name for name in known if name.lower().endswith(f"/{text.lower()}"))
+            near = [*ends, *difflib.get_close_matches(text, known, 1)]
+            hint = f"did you mean {near[0]}?" if near else "names are those of the IANA data base"
+        msg = f"must be a zone, such as Europe/Berlin, UTC or +02:00, got {text!r}; {hint}"
+        raise ValueError(msg) from None
+
+
+def zone_name(text: str) -> str:
+    """The value of ``--time-zone``."""
+    try:
+        zone_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def _refuse(text: str) -> NoReturn:
+    shown = text.strip()[:40]
+    if _SLASHES.match(shown):
+        hint = "which number is the day? Write year, month, day: 2026-10-25 10:00"
+    else:
+        hint = "times are numbers since 1970, or dates such as 2026-10-25T10:00:00+02:00 or 2026-10-25 10:00"
+    msg = f"is no time: {shown!r}; {hint}" if shown else "is blank: each point needs its time"
+    raise ValueError(msg)

@@ -1,0 +1,181 @@
+"""Times as files write them, against the dates of the standard library."""
+
+import datetime as dt
+import zoneinfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mapdpm.cli.time_text import UNITS, TimeReader, is_time, zone_of
+
+BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
+
+UNITS_IN_A_SECOND = list(zip(UNITS, (1, 10**3, 10**6, 10**9), strict=True))
+
+
+def at(text):
+    return dt.datetime.fromisoformat(text).timestamp()
+
+
+NOON = at("2026-10-24T12:00:00+00:00")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("2026-10-24T12:00:00Z", NOON),
+        ("2026-10-24T12:00:00z", NOON),
+        ("2026-10-24T14:00:00+02:00", NOON),
+        ("2026-10-24T14:00:00.000+0200", NOON),
+        ("2026-10-24T07:00:00-05", NOON),
+        (" 2026-10-24 12:00:00 UTC ", NOON),
+        ("2026-10-24 12:00:00 +00:00", NOON),
+        ("2026-10-24T14:00+02:00[Europe/Berlin]", NOON),
+        ("2026-10-24 12:00", NOON),
+        ("2026/10/24 12:00:00", NOON),
+        ("2026-10-24 12:00:00.25", NOON + 0.25),
+        ("2026-10-24 12:00:00,125", NOON + 0.125),
+        ("2026-10-24T12:00:00.123456789Z", NOON + 0.123456789),
+        ("24.10.2026 12:00", NOON),
+        ("24.10.2026 12:00:07", NOON + 7),
+        ("20261024T120000Z", NOON),
+        ("20261024T1200", NOON),
+        ("2026-10-24", NOON - 43200),
+        ("2026-10-24 9:05", NOON - 10500),
+        ("2026-10-24 12:00 PM", NOON),
+        ("2026-10-24 12:00:00 am", NOON - 43200),
+        ("2016-12-31T23:59:60Z", at("2017-01-01T00:00:00+00:00")),
+        ("1969-12-31T23:59:59.5Z", -0.5),
+        ("5", 5.0),
+        ("-3.5", -3.5),
+        ("1792843200", NOON),
+        ("1792843200.5", NOON + 0.5),
+        ("1.7928432e9", NOON),
+        ("1792843200000", NOON),
+        ("1792843200250", NOON + 0.25),
+        ("1792843200000000", NOON),
+        ("1792843200000000000", NOON),
+    ],
+)
+def test_times_are_read(text, wanted):
+    assert is_time(text)
+    assert TimeReader().seconds(text) == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is blank"),
+        ("  ", "is blank"),
+        ("time", "is no time: 'time'; times are numbers since 1970, or dates such as"),
+        ("25/10/2026 10:00", "which number is the day"),
+        ("10-25-2026", "which number is the day"),
+        ("2026-02-30 10:00", "is no time"),
+        ("2026-10-24 25:00", "is no time"),
+        ("2026-10-24 13:00 PM", "is no time"),
+        ("2026-10-24 12:00 CEST", "is no time"),
+        ("2026-10-24T12:00:00Z junk", "is no time"),
+        ("nan", "is no time"),
+        ("inf", "is no time"),
+        ("1e300", "is no time"),
+        ("9999-12-31 23:59:59 x", "is no time"),
+        ("unavailable", "is no time"),
+        ("x" * 10_000, "is no time"),
+        ("1" * 400, "is no time"),
+    ],
+)
+def test_what_is_no_time(text, says):
+    with pytest.raises(ValueError, match=says):
+        TimeReader().seconds(text)
+
+
+@given(st.datetimes(timezones=st.sampled_from([dt.UTC, BERLIN]) | st.timezones()), st.sampled_from("T "))
+def test_every_date_with_an_offset(when, mark):
+    offset = when.utcoffset()
+    if offset is None or offset.total_seconds() % 60:
+        return  # before zones had whole minutes
+    try:
+        wanted = when.timestamp()
+    except OverflowError:
+        return
+    reader = TimeReader()
+    assert reader.seconds(when.isoformat(mark)) == pytest.approx(wanted, abs=1e-4)
+    assert (reader.unit, reader.zone) == (None, None)
+
+
+@given(
+    st.integers(1_000_000_000, 4_000_000_000), st.sampled_from([("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)])
+)
+def test_the_unit_is_found_once_and_kept(seconds, unit):
+    said = []
+    reader = TimeReader(say=said.append)
+    assert reader.seconds(str(seconds * unit[1])) == seconds
+    assert reader.unit == unit[0]
+    assert len(said) == (unit[0] != "s")
+    assert TimeReader("ms").seconds("5") == 0.005
+    before = list(said)
+    assert reader.seconds("7000") == 7000 / unit[1]  # no other unit for a small number
+    assert said == before
+
+
+def test_small_numbers_decide_nothing():
+    """A clock that begins at 0 and is set later."""
+    reader = TimeReader()
+    assert [reader.seconds(text) for text in ("0", "10", "1792843200000")] == [0.0, 10.0, NOON]
+    assert reader.unit == "ms"
+
+
+def test_a_zone_is_for_dates_without_one():
+    said = []
+    reader = TimeReader(zone="Europe/Berlin", say=said.append)
+    assert reader.seconds("2026-10-24 14:00") == NOON
+    assert reader.seconds("2026-10-24 12:00Z") == NOON
+    assert reader.seconds("1792843200") == NOON
+    assert said == []
+    assert TimeReader(zone="-05:00").seconds("2026-10-24 07:00") == NOON
+    plain = TimeReader(say=said.append)
+    plain.seconds("2026-10-24 14:00")
+    plain.seconds("2026-10-24 15:00")
+    assert said == ["times without a zone are taken for UTC; --time-zone says another one"]
+    assert plain.zone == "UTC"
+
+
+def test_the_hour_that_comes_twice():
+    """A minute each, as a clock on the wall shows them: each comes in order, ten minutes before to ten after."""
+    begin = at("2026-10-24T23:50:00+00:00")
+    wanted = [begin + 60.0 * i for i in range(140)]
+    said, last, found = [], None, []
+    reader = TimeReader(zone="Europe/Berlin", say=said.append)
+    for t in wanted:
+        last = reader.seconds(dt.datetime.fromtimestamp(t, BERLIN).strftime("%Y-%m-%d %H:%M"), last)
+        found.append(last)
+    assert found == wanted
+    assert len(said) == 1
+    assert "'2026-10-25 02:00' comes twice in Europe/Berlin" in said[0]
+
+
+def test_the_hour_that_never_comes():
+    said = []
+    reader = TimeReader(zone="Europe/Berlin", say=said.append)
+    assert reader.seconds("2026-03-29 02:30") == at("2026-03-29T01:30:00+00:00")
+    assert "'2026-03-29 02:30' never comes in Europe/Berlin" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Berlin", "did you mean Europe/Berlin?"),
+        ("Europe/Berln", "did you mean Europe/Berlin?"),
+        ("Europe", "must be a zone"),
+        ("../../etc/passwd", "must be a zone"),
+        ("/etc/passwd", "must be a zone"),
+        ("", "must be a zone"),
+        ("+2", "must be a zone"),
+        ("+99:00", "must be a zone"),
+        ("x\0y", "must be a zone"),
+    ],
+)
+def test_what_is_no_zone(text, says):
+    with pytest.raises(ValueError, match=says):
+        zone_of(text)
