@@ -16,8 +16,8 @@ import numpy as np
 import mapdpm
 import mutations
 from mapdpm import OnlineMAPDPM, cli
-from mapdpm.cli import columns, demo, fields, mqtt, tables, values
-from mapdpm.cli.feed import RefusedInputError
+from mapdpm.cli import columns, demo, fields, records, tables, values
+from mapdpm.cli.refused import RefusedInputError
 from model_readers import MODELS, Reader, points, table_of, written
 
 
@@ -139,30 +139,38 @@ def use_lines(out):
         assert json.loads(line)["id"] >= 0
 
 
-MESSAGES = (b"1,2,3", b"[1, 2.5, null]", b'{"a": 1, "b": -2e3, "c": null}', b'"1",2,nan\r')
+MESSAGES = (
+    *(b"1,2,3", b"[1, 2.5, null]", b'{"a": 1, "b": -2e3, "c": null}', b'"1",2,nan\r'),
+    *(b'{"a": {"b": [1, true]}, "c": "2"}', b'[{"a": 1}, {"a": 2}]', b"air,room=a\\ b t=1.5,h=40i,on=t 17\n"),
+)
 
 
 def message_examples(folder=None):
-    """CSV, and arrays and objects of JSON."""
+    """CSV, arrays and objects of JSON, and line protocol."""
     return list(MESSAGES)
 
 
 def read_message(data, folder=None):
-    """The cells of an MQTT message, and its point."""
-    message = mqtt.Message(1, "digest", data, 1, len(data))
-    cells = mqtt.Subscription.cells(None, message, ",")  # which needs no connection
-    names = list(cells)
-    found = fields.Fields(names if isinstance(cells, dict) else None, len(names), list(range(len(names))), None)
-    return cells, found.point(cells, gaps=True), fields.Fields(["a", "b"], 2, [0, 1], 1)
+    """The cells of the points of a message, and the points."""
+    settings = dict.fromkeys(("delimiter", "decimal", "encoding", "na", "input_format"))
+    found = []
+    for cells in records.RecordReader(settings, str).records(data.strip()):
+        names = list(cells) if isinstance(cells, dict) else None
+        beside = getattr(cells, "beside", ())
+        whole = fields.Fields(names, len(cells), [at for at, each in enumerate(cells) if each not in beside], None)
+        found.append((cells, whole.point(whole.row(cells, gaps=True), gaps=True)))
+    return found
 
 
 def use_message(found):
     """Numbers."""
-    cells, (x, t), other = found
-    assert len(x) == len(cells)
-    assert t is None
-    with contextlib.suppress(RefusedInputError):
-        assert len(other.point(cells, gaps=False)[0]) == 2
+    other = fields.Fields(["a", "b"], 2, [0, 1], [1])
+    for cells, x in found:
+        assert len(x) == len(cells) - len(getattr(cells, "beside", ()))
+        with contextlib.suppress(RefusedInputError):
+            row = other.row(cells, gaps=False)
+            assert len(other.point(row, gaps=False)) == 2
+            assert other.when(row) == row[1].strip()
 
 
 ARGUMENTS = {

@@ -32,7 +32,7 @@ ALARM = ("alarm", "alarm_hold", "alarm_debounce")
 OTHERS = {
     "likelihood": "normal-gamma",
     "prior": None,
-    "delimiter": ",",
+    **dict.fromkeys(("delimiter", "decimal", "encoding", "na", "input_format")),
     "columns": None,
     "time": None,
     "time_zone": None,

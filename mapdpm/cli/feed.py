@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import codecs
 import os
 import select
 import signal
@@ -11,25 +11,19 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple, NoReturn, Protocol, Self
+from typing import IO, Any, NamedTuple, Protocol, Self
 
 from mapdpm.cli import checkpoint, tables
 from mapdpm.cli.forms import MODEL, STDIN
+from mapdpm.cli.json_records import Cells
+from mapdpm.cli.records import RecordReader
 from mapdpm.cli.tables import name_of
 
 _CHUNK = 1 << 16
+_LOOKED_AT = 50  # lines, to find their form
 _POLL = 0.1  # seconds between looks at a file that others write
 _LONG = 3600.0  # seconds
 _GZIP = b"\x1f\x8b"
-
-
-class RefusedInputError(ValueError):
-    """A line that cannot be learned; the text continues a message that begins with the name of the line."""
-
-
-def refuse_input(text: str) -> NoReturn:
-    """RefusedInputError with the continuation of a message."""
-    raise RefusedInputError(text) from None
 
 
 class Signals:
@@ -119,8 +113,11 @@ class Source(Protocol):
 
     name: str
     identity: str
-    headed: bool = True
-    """Whether the first item may be a header."""
+
+    @property
+    def headed(self) -> bool:
+        """Whether the first item may be a header."""
+        return False
 
     def resume(self, position: dict[str, Any], saved: Path) -> str:
         """Go to ``position``, and describe it for a message; ValueError where the input does not have it."""
@@ -131,8 +128,8 @@ class Source(Protocol):
     def where(self, item: Any) -> str:
         """The name of an item in messages."""
 
-    def cells(self, item: Any, delimiter: str) -> list[str] | dict[str, str]:
-        """The cells of an item; RefusedInputError where it has none."""
+    def records(self, item: Any) -> list[Cells]:
+        """The cells of each point in an item; RefusedInputError where it has none."""
 
     def taken(self, item: Any) -> None:
         """Record that an item was learned or refused."""
@@ -157,8 +154,9 @@ class Source(Protocol):
 class Lines(Source):
     """The complete lines of a file or a pipe; with ``follow`` it waits for more at the end of a file."""
 
-    def __init__(self, path: Path, signals: Signals, *, follow: bool) -> None:
+    def __init__(self, path: Path, reader: RecordReader, signals: Signals, *, follow: bool) -> None:
         self.name = name_of(path)
+        self._reader, self._begun = reader, False
         self._signals, self._follow = signals, follow
         if str(path) == STDIN and sys.stdin is None:
             msg = "standard input is closed"
@@ -202,6 +200,7 @@ class Lines(Source):
         if len(self._rest) > tables.LONGEST_LINE:
             msg = f"{self.name}: line {self._line + len(whole) + 1} is longer than {tables.LONGEST_LINE} bytes"
             raise ValueError(msg)
+        self._begin(whole or [self._rest] * (not data))
         if self._open and (whole or self._rest):
             self._finish_line(whole)
         lines = [Line(number, text, len(text) + 1) for number, text in enumerate(whole, self._line + 1)]
@@ -215,10 +214,14 @@ class Lines(Source):
         """The name of the file and the number of the line, as in the other commands."""
         return f"{self.name}: line {item.number}"
 
-    def cells(self, item: Line, delimiter: str) -> list[str]:
+    @property
+    def headed(self) -> bool:
+        """Whether the first line may be a header: it may in tables."""
+        return self._reader.headed
+
+    def records(self, item: Line) -> list[Cells]:
         """The cells of a line; RefusedInputError where it is blank or not text."""
-        text = item.text.removeprefix(b"\xef\xbb\xbf") if item.number == 1 else item.text
-        return cells_of(text, delimiter)
+        return self._reader.records(item.text.removeprefix(codecs.BOM_UTF8) if item.number == 1 else item.text)
 
     def taken(self, item: Line) -> None:
         """Move the position behind this line."""
@@ -243,10 +246,19 @@ class Lines(Source):
         if self._opened is not None:
             self._opened.close()
 
+    def _begin(self, lines: list[bytes]) -> None:
+        """Find the form of the lines from the first ones."""
+        if not self._begun and any(map(bytes.strip, lines)):
+            self._reader.begin(b"\n".join(lines[:_LOOKED_AT]).removeprefix(codecs.BOM_UTF8))
+            self._begun = True
+
     def _check_beginning(self, data: bytes) -> None:
         """ValueError for a compressed file or a model file, which its first bytes show."""
         if data.startswith(_GZIP):
             msg = f"{self.name} is compressed; gzip -dc {self.name} | mapdpm stream reads it"
+            raise ValueError(msg)
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in data[:_CHUNK]:
+            msg = f"{self.name} is in UTF-16; iconv -f UTF-16 -t UTF-8 {self.name} | mapdpm stream reads it"
             raise ValueError(msg)
         if data.startswith(MODEL):
             msg = f"{self.name} is a model file, not a CSV file of points; --state names the file of a stream"
@@ -261,18 +273,3 @@ class Lines(Source):
             raise ValueError(msg)
         self._offset += len(whole.pop(0)) + 1
         self._open = False
-
-
-def cells_of(text: bytes, delimiter: str) -> list[str]:
-    """The cells of a line of CSV."""
-    try:
-        line = text.decode().removesuffix("\r")
-        if not line.strip():
-            refuse_input(" is blank")
-        if line.count(delimiter) >= tables.MOST_COLUMNS:
-            refuse_input(f" has more than {tables.MOST_COLUMNS} columns")
-        return line.split(delimiter) if '"' not in line else next(csv.reader([line], delimiter=delimiter, strict=True))
-    except UnicodeDecodeError:
-        refuse_input(" is not text in UTF-8")
-    except csv.Error as error:
-        refuse_input(f" is not CSV: {error}")

@@ -6,7 +6,9 @@ import math
 from typing import Any, NamedTuple, NoReturn
 
 from mapdpm.cli.cells import complaint_of, is_missing, value_of
-from mapdpm.cli.feed import refuse_input
+from mapdpm.cli.columns import listed
+from mapdpm.cli.json_records import Cells, Record
+from mapdpm.cli.refused import refuse_input, refuse_other
 from mapdpm.cli.tables import counted
 from mapdpm.data.columns import NUMBER
 from mapdpm.files.errors import refuse_damaged
@@ -38,11 +40,18 @@ class Fields(NamedTuple):
             refuse_damaged("its columns do not fit")
         return cls(names, width, places, at)
 
-    def row(self, cells: list[str] | dict[str, str]) -> list[str]:
-        """The cells in the order of the columns; RefusedInputError where they are others."""
-        if isinstance(cells, dict):
+    def row(self, cells: Cells, *, gaps: bool) -> list[str]:
+        """The cells in the order of the columns; RefusedInputError where they are others.
+
+        With ``gaps`` a message may lack some of the columns, but not all.
+        """
+        if isinstance(cells, Record):
             if self.names is None:
                 refuse_input(" is an object, but the first message was none")
+            absent = [self.names[place] for place in self.places if self.names[place] not in cells]
+            timeless = [self.names[place] for place in self.time or () if self.names[place] not in cells]
+            if timeless or (absent and not (gaps and len(absent) < len(self.places))):
+                refuse_other(f" has no {(timeless or absent)[0]!r}; it has {listed(list(cells)) or 'no values'}")
             cells = [cells.get(name, "") for name in self.names]
         if len(cells) != self.width:
             refuse_input(f" has {counted(len(cells), 'column')}, but the first has {self.width}")

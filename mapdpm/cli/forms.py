@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from mapdpm.cli.cells import value_of
+
 STDIN = "-"
 GZIP = b"\x1f\x8b"
 MODEL = b"MDPM"
@@ -31,12 +33,16 @@ class Form(NamedTuple):
     delimiter: str = ","
     decimal: str = "."
     encoding: str = UTF_8
+    missing: frozenset[str | float] = frozenset()
+    """Texts and numbers besides the usual ones that stand for a missing value."""
 
     def cells(self, cells: list[str]) -> list[str]:
-        """Cells whose numbers have a point."""
-        if self.decimal == ".":
-            return cells
-        return [cell.replace(",", ".") if _WITH_COMMA.fullmatch(cell) else cell for cell in cells]
+        """Cells whose numbers have a point, and ``NA`` for those that are missing by ``--na``."""
+        if self.decimal != ".":
+            cells = [cell.replace(",", ".") if _WITH_COMMA.fullmatch(cell) else cell for cell in cells]
+        if self.missing:
+            cells = ["NA" if {cell.strip(), value_of(cell)} & self.missing else cell for cell in cells]
+        return cells
 
 
 PLAIN = Form()
@@ -44,23 +50,49 @@ PLAIN = Form()
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """``--decimal`` and ``--encoding``."""
+    """``--decimal``, ``--encoding`` and ``--na``."""
     text = "decimal mark of numbers (found: a comma where cells are separated otherwise)"
     command.add_argument("--decimal", choices=(".", ","), help=text)
     text = "encoding of the file, such as cp1252 or utf-16 (found: UTF-8, else Windows-1252)"
     command.add_argument("--encoding", type=_encoding, metavar="NAME", help=text)
+    text = "more words or numbers for a missing value, as -999,err (besides blank, NA, nan, null, none, unavailable...)"
+    command.add_argument("--na", type=_words, action="extend", metavar="LIST", help=text)
+
+
+def missing_of(words: Sequence[str] | None) -> frozenset[str | float]:
+    """What ``--na`` says is missing: the words, and the numbers that they are."""
+    numbers = {value for value in map(value_of, words or ()) if value is not None}
+    return frozenset(words or ()) | numbers
 
 
 def form_of(
     path: str | Path, delimiter: str | None = None, decimal: str | None = None, encoding: str | None = None
 ) -> Form:
     """The form of a file, as far as it is not given; a warning says what is not usual. OSError as of the file."""
-    sample = _beginning(path)
+    form = form_of_bytes(_beginning(path), delimiter, decimal, encoding)
+    said = unusual(form, delimiter, decimal, encoding)
+    if said:
+        name = "standard input" if str(path) == STDIN else str(path)
+        warnings.warn(f"{name}: {', '.join(said)}", stacklevel=2)
+    return form
+
+
+def form_of_bytes(sample: bytes, delimiter: str | None, decimal: str | None, encoding: str | None) -> Form:
+    """The form of a file that begins with ``sample``, as far as it is not given."""
     found_encoding = encoding or _encoding_of(sample)
     lines = _lines_of(sample, found_encoding)
     found = delimiter or _separator_of(lines)
-    is_comma = found != "," and any(_WITH_COMMA.fullmatch(cell) for row in _rows(lines, found) for cell in row)
-    form = Form(found, decimal or ("," if is_comma else "."), found_encoding)
+    is_comma = found != "," and any(map(has_decimal_comma, _rows(lines, found)))
+    return Form(found, decimal or ("," if is_comma else "."), found_encoding)
+
+
+def has_decimal_comma(cells: Sequence[str]) -> bool:
+    """Whether one of the cells is a number with a comma."""
+    return any(map(_WITH_COMMA.fullmatch, cells))
+
+
+def unusual(form: Form, delimiter: str | None, decimal: str | None, encoding: str | None) -> list[str]:
+    """What is unusual about a form, and not given."""
     said = []
     if form.delimiter != (delimiter or PLAIN.delimiter):
         said.append(f"cells separated by {_NAMES.get(form.delimiter, repr(form.delimiter))}")
@@ -68,10 +100,7 @@ def form_of(
         said.append("decimals by commas")
     if form.encoding != (encoding or PLAIN.encoding):
         said.append(f"text in {_NAMES.get(form.encoding, form.encoding)}")
-    if said:
-        name = "standard input" if str(path) == STDIN else str(path)
-        warnings.warn(f"{name}: {', '.join(said)}", stacklevel=2)
-    return form
+    return said
 
 
 def _beginning(path: str | Path) -> bytes:
@@ -95,11 +124,15 @@ def _encoding_of(sample: bytes) -> str:
     """UTF-8 where the beginning is, or is no text at all; else UTF-16 by its mark and zeros, or Windows-1252."""
     if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16" if b"\0" in sample else UTF_8
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(sample)
-    except UnicodeDecodeError:
-        return UTF_8 if _BINARY.search(sample) or sample.startswith(MODEL) else "cp1252"
-    return UTF_8
+    text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(sample)
+    wrong = sum(map(_is_escaped, text))
+    right = sum(not (mark.isascii() or _is_escaped(mark)) for mark in text)  # a stray byte makes no other encoding
+    return UTF_8 if wrong <= right or _BINARY.search(sample) or sample.startswith(MODEL) else "cp1252"
+
+
+def _is_escaped(mark: str) -> bool:
+    """Whether this stands for a byte that is not UTF-8."""
+    return "\udc80" <= mark <= "\udcff"
 
 
 def _lines_of(sample: bytes, encoding: str) -> list[str]:
@@ -142,6 +175,14 @@ def _is_number(cell: str, *, with_comma: bool) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
+    except csv.Error:
+        msg = f"must be words separated by commas, got {text!r}"
+        raise argparse.ArgumentTypeError(msg) from None
 
 
 def _encoding(text: str) -> str:

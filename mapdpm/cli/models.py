@@ -9,7 +9,7 @@ from typing import Any
 from mapdpm import MAPDPM, Categorical, HDPMixture, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM, load
 from mapdpm.cli import tables
 from mapdpm.cli.columns import beside_groups, chosen, model_columns, with_others
-from mapdpm.cli.forms import Form, form_of
+from mapdpm.cli.forms import Form, form_of, missing_of
 from mapdpm.cli.kinds import of_model
 from mapdpm.cli.tables import Table, counted, name_of
 from mapdpm.cli.usage import UsageError, refuse_argument
@@ -94,7 +94,8 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
 
 def form_of_arguments(arguments: argparse.Namespace) -> Form:
     """The form of the data, as the options say it and else as it is found."""
-    return form_of(arguments.data, arguments.delimiter, arguments.decimal, arguments.encoding)
+    form = form_of(arguments.data, arguments.delimiter, arguments.decimal, arguments.encoding)
+    return form._replace(missing=missing_of(arguments.na))
 
 
 def _n_columns(model: Any) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
-import json
 import math
 import random
 import time
@@ -17,7 +16,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mapdpm.cli.broker import Broker, Status, client_id, paho
-from mapdpm.cli.feed import Signals, Source, cells_of, refuse_input
+from mapdpm.cli.feed import Signals, Source
+from mapdpm.cli.json_records import Cells
+from mapdpm.cli.records import RecordReader
+from mapdpm.cli.refused import refuse_input
 from mapdpm.cli.stderr import report
 
 _KEEPALIVE = 60
@@ -49,11 +51,10 @@ class Message(NamedTuple):
 class Subscription(Source):
     """A source: the messages of a topic."""
 
-    headed = False
-
-    def __init__(self, arguments: argparse.Namespace, signals: Signals) -> None:
+    def __init__(self, arguments: argparse.Namespace, reader: RecordReader, signals: Signals) -> None:
         paho()  # or an error, before all others
-        self._broker = Broker.of(arguments)
+        self._broker, self._reader = Broker.of(arguments), reader
+        reader.settle()
         self.name = f"topic {arguments.topic}"
         self.identity = f"mqtt://{self._broker}/{arguments.topic}"
         self.unsent: dict[int, tuple[str, str]] = {}  # topics and results by the numbers of their messages
@@ -64,7 +65,7 @@ class Subscription(Source):
         self._learned: dict[int, str] = {}
         self._to_acknowledge: list[int] = []
         self._failure: str | None = None
-        self._subscribed = self._idle = self._uncommitted = self._refused = self._lost = False
+        self._subscribed = self._idle = self._uncommitted = self._refused = self._lost = self._retained = False
         self._delay, self._next_try = _FIRST_DELAY, math.inf
         self._client_id = client_id(arguments)
         self._leaves = arguments.client_id is None and arguments.state is None  # nobody will know the id again
@@ -104,23 +105,11 @@ class Subscription(Source):
         """The name of the topic, and the number of the message since the beginning."""
         return f"{self.name}: message {self._number + 1}"
 
-    def cells(self, item: Message, delimiter: str) -> list[str] | dict[str, str]:
-        """The cells of a line of CSV, or of a JSON array or object; RefusedInputError for any other message."""
+    def records(self, item: Message) -> list[Cells]:
+        """The cells of each point in a message; RefusedInputError where it has none."""
         if item.payload is None:
             refuse_input(f" has {item.size} bytes, and at most {_LARGEST} are read")
-        text = item.payload.strip()
-        if text[:1] not in {b"[", b"{"}:
-            if b"\n" in text:
-                refuse_input(" has more than one line")
-            return cells_of(text, delimiter)
-        try:
-            held = json.loads(text)
-            # As text, so that values that are not numbers are refused as in a file.
-            if isinstance(held, dict):
-                return {name.strip(): _cell(value) for name, value in held.items()}
-            return [_cell(value) for value in held]
-        except (ValueError, RecursionError) as error:
-            refuse_input(f" is not JSON: {error}")
+        return self._reader.records(item.payload.strip())
 
     def taken(self, item: Message) -> None:
         """Remember the message until long after it is acknowledged."""
@@ -299,6 +288,10 @@ class Subscription(Source):
         if message.retain:  # an old value, which the broker sends to every new subscription
             if message.qos:
                 self._to_acknowledge.append(message.mid)
+            if not self._retained:
+                what = f"the message retained at {message.topic} is left out: it may be old, and was sent before"
+                self._report(f"{self.name}: {what}; new ones are learned")
+            self._retained = True
             return
         digest = None
         if message.qos:
@@ -325,7 +318,3 @@ class Subscription(Source):
     def _report(self, text: str) -> None:
         if not self._quiet:
             report(text)
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else json.dumps(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,6 +19,11 @@ _ABOUT = "Clustering when nobody knows the number of clusters. `mapdpm COMMAND -
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Values, and no options: not only -999 but also -999,-1 (--na) and -05:00 (--time-zone).
+        self._negative_number_matcher = re.compile(r"-\.?\d")
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Let each command report its own unknown arguments, with the nearest known option."""
         parsed, unknown = super().parse_known_args(args, namespace)

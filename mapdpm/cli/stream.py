@@ -13,8 +13,11 @@ from typing import Any
 from mapdpm.cli import alarms, checkpoint, mqtt, stream_arguments
 from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.clock import Moment
-from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source, refuse_input
+from mapdpm.cli.feed import Lines, Signals, Source
 from mapdpm.cli.forms import STDIN
+from mapdpm.cli.json_records import Cells
+from mapdpm.cli.records import RecordReader
+from mapdpm.cli.refused import OtherInputError, RefusedInputError, refuse_input
 from mapdpm.cli.results import STDOUT
 from mapdpm.cli.resuming import begun, of_another_input
 from mapdpm.cli.sinks import Printed, Publication, Sink, Written
@@ -24,7 +27,7 @@ from mapdpm.cli.stream_columns import StreamColumns
 from mapdpm.cli.stream_features import StreamFeatures
 from mapdpm.cli.stream_results import HEADER, RUN, as_csv, as_json
 from mapdpm.cli.stream_times import StreamTimes
-from mapdpm.cli.tables import counted
+from mapdpm.cli.tables import counted, name_of
 from mapdpm.files.errors import ModelFileError, UnwritableError, refuse_damaged
 from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM, StreamFullError
 
@@ -42,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
     model = stream_arguments.learner(settings) if saved is None else saved.model
     features = StreamFeatures.of(settings, saved, arguments.state)
     with Signals() as signals, contextlib.ExitStack() as stack:
-        source = _source(arguments, signals)
+        source = _source(arguments, settings, signals)
         stack.callback(source.close)
         sink = _sink(arguments, settings, saved, source, signals)
         stack.callback(sink.close)
@@ -74,7 +77,9 @@ class Stream:
         self._columns = StreamColumns(arguments, settings, learns, source)
         self._times = StreamTimes(settings, lambda text: self._report(f"{source.name}: {text}"))
         self._counts = {"learned": 0, "skipped": 0}
-        self._n_warnings = self._uncommitted = 0
+        self._n_warnings = self._uncommitted = self._n_used = self._n_refused = 0
+        self._first_refused = ""
+        self._within = self._ended = False  # within a message of several points; at the end of the input
         self._committed = time.monotonic()
         self._gaps = self._model.missing == "skip"
         self._states = self._model if isinstance(self._model, OnlineHDPHMM) else None
@@ -95,7 +100,8 @@ class Stream:
             self._report(f"{error}{kept if self._arguments.state else ''}")
             return
         except (OSError, ValueError, OverflowError):
-            if self._uncommitted:  # else files stay as they are
+            # Else files stay as they are: where nothing is new, or a message was learned in part.
+            if self._uncommitted and not (self._within and self._arguments.state):
                 self._commit()
             raise
         self._commit(anyway=True)
@@ -106,6 +112,8 @@ class Stream:
             f"{counted(self._counts['learned'], 'point')} learned, {self._counts['skipped']} skipped, "
             f"{counted(self._model.n_clusters, 'cluster')}{more}; {self._source.progress()}"
         )
+        if self._ended:
+            self._check_used()
 
     def _resume(self, saved: Saved) -> None:
         """Resume at the position of the input that a checkpoint holds."""
@@ -131,6 +139,7 @@ class Stream:
         while left > 0 and not signals.number:
             items = self._source.read(_PATIENCE)
             if items is None:
+                self._ended = True
                 return
             for item in items:
                 left -= self._process(item)
@@ -143,38 +152,50 @@ class Stream:
                 self._commit()
 
     def _process(self, item: Any) -> int:
-        """Learn an item, or refuse it; 0 where it was a header."""
+        """Learn the points of an item, or refuse them; their number, without a header."""
+        where, n = self._source.where(item), 0
+        try:
+            records = self._source.records(item)
+        except RefusedInputError as refused:
+            records, n = [], 1
+            self._refuse(where, refused)
+        for number, cells in enumerate(records, 1):
+            n += self._take(where if len(records) == 1 else f"{where}, point {number}", cells)
+            self._within = number < len(records)
+        self._source.taken(item)
+        self._uncommitted += n > 0
+        return n
+
+    def _take(self, where: str, cells: Cells) -> int:
+        """Learn a point, or refuse it; 0 where it was a header."""
         chooses = self._columns.fields is None and not self._source.headed
         try:
-            cells = self._source.cells(item, self._settings["delimiter"])
-            if self._columns.header_allowed and self._columns.is_header(item, cells):
-                self._source.taken(item)
+            if self._columns.header_allowed and self._columns.is_header(where, cells):
                 return 0
             assert self._columns.fields is not None  # noqa: S101  (is_header saw to it)
-            row = self._columns.fields.row(cells)
+            row = self._columns.fields.row(cells, gaps=self._gaps)
             x = self._columns.fields.point(row, gaps=self._gaps)
-            moment, written = self._moment(item, row)
+            moment, written = self._moment(where, row)
             result = self._features.result(x, moment.wall)
             before = self._model.n_events
             if result is not None:
                 self._pause(moment)
                 number, score = self._learned(result, moment.t, written)
         except RefusedInputError as refused:
-            self._refuse(item, refused)
+            self._refuse(where, refused)
             if chooses:
                 self._columns.forget()
-        else:
-            if result is not None:
-                self._counts["learned"] += 1
-                new = self._model.n_events - before
-                events = self._model.events[-new:] if new else []
-                run = None if self._states is None else self._states.run_length
-                self._sink.write(self._text(number, score, events, run))
-        self._source.taken(item)
-        self._uncommitted += 1
+            return 1
+        self._n_used += 1
+        if result is not None:
+            self._counts["learned"] += 1
+            new = self._model.n_events - before
+            events = self._model.events[-new:] if new else []
+            run = None if self._states is None else self._states.run_length
+            self._sink.write(self._text(number, score, events, run))
         return 1
 
-    def _moment(self, item: Any, row: list[str]) -> tuple[Moment, str | None]:
+    def _moment(self, where: str, row: list[str]) -> tuple[Moment, str | None]:
         """The time of a point, also as it is written; RefusedInputError where it is none."""
         assert self._columns.fields is not None  # noqa: S101  (it has chosen the row)
         written = self._columns.fields.when(row)
@@ -183,7 +204,7 @@ class Stream:
         except ValueError as error:
             self._columns.fields.refuse_time(str(error))
         if moment.said:
-            self._warn(f"{self._source.where(item)}: {moment.said}")
+            self._warn(f"{where}: {moment.said}")
         return moment, written
 
     def _learned(self, x: list[float], t: float | None, written: str | None) -> tuple[int, float]:
@@ -211,13 +232,23 @@ class Stream:
         if max(moment.step, 0.0 if moment.said else moment.t - last) > pause:
             self._states.gap()
 
-    def _refuse(self, item: Any, refused: RefusedInputError) -> None:
-        text = f"{self._source.where(item)}{refused}"
-        if self._arguments.on_error == "fail":
+    def _refuse(self, where: str, refused: RefusedInputError) -> None:
+        text, is_other = f"{where}{refused}", isinstance(refused, OtherInputError)
+        if self._arguments.on_error == "fail" or (self._arguments.on_error is None and not is_other):
             msg = f"{text}; --on-error skip leaves out what cannot be learned"
             raise ValueError(msg)
         self._counts["skipped"] += 1
+        self._n_refused += not is_other
+        self._first_refused = self._first_refused or text
         self._warn(f"{text}; skipped")
+
+    def _check_used(self) -> None:
+        """ValueError where an input has ended, and none of it, or less than half, was used."""
+        if self._first_refused and (self._n_used == 0 or self._n_refused > self._n_used):
+            n = self._n_used + self._n_refused
+            used = f"{self._n_used} of {counted(n, 'point')} used" if n else "no message has the columns"
+            msg = f"{self._source.name}: {used}; the first that was skipped: {self._first_refused}"
+            raise ValueError(msg)
 
     def _warn(self, text: str) -> None:
         self._n_warnings += 1
@@ -256,10 +287,13 @@ class Stream:
             report(text)
 
 
-def _source(arguments: argparse.Namespace, signals: Signals) -> Source:
+def _source(arguments: argparse.Namespace, settings: dict[str, Any], signals: Signals) -> Source:
+    path = arguments.data or Path(STDIN)
+    name = name_of(path) if arguments.mqtt is None else f"topic {arguments.topic}"
+    reader = RecordReader(settings, lambda text: None if arguments.quiet else report(f"{name}: {text}"))
     if arguments.mqtt is not None:
-        return mqtt.Subscription(arguments, signals)
-    return Lines(arguments.data or Path(STDIN), signals, follow=arguments.follow)
+        return mqtt.Subscription(arguments, reader, signals)
+    return Lines(path, reader, signals, follow=arguments.follow)
 
 
 def _sink(

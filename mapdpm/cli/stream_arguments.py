@@ -8,6 +8,7 @@ from typing import Any
 from mapdpm import NormalGamma
 from mapdpm.cli.checkpoint import LEARNER, OTHERS, STATES, parameters_of
 from mapdpm.cli.forms import STDIN
+from mapdpm.cli.records import INFLUX
 from mapdpm.cli.usage import UsageError, refuse, refuse_argument
 from mapdpm.likelihoods._parameters import RESOLUTION
 from mapdpm.likelihoods._registry import family_named
@@ -60,6 +61,8 @@ def given(arguments: argparse.Namespace) -> dict[str, Any]:
     given = {name: getattr(arguments, name) for name in (*LEARNER, *OTHERS)}
     if given["likelihood"] == AUTO:  # of a family, which state files name
         given["likelihood"] = OTHERS["likelihood"]
+    if given["format"] == INFLUX:  # of the input: results are never
+        given |= {"format": None, "input_format": given["input_format"] or INFLUX}
     given["columns"] = None if arguments.columns is None else ",".join(arguments.columns)
     given["prior"] = dict(arguments.prior) or None
     if len(given["prior"] or {}) < len(arguments.prior):

@@ -11,10 +11,12 @@ from mapdpm.cli import checkpoint
 from mapdpm.cli.cells import is_text
 from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.columns import chosen, listed, places_of_time, warned
-from mapdpm.cli.feed import RefusedInputError, Source, refuse_input
+from mapdpm.cli.feed import Source
 from mapdpm.cli.fields import Fields
+from mapdpm.cli.json_records import Cells, Record
+from mapdpm.cli.refused import RefusedInputError, refuse_input, refuse_other
 from mapdpm.cli.stream_features import StreamFeatures
-from mapdpm.cli.tables import counted
+from mapdpm.cli.tables import Columns, counted
 from mapdpm.cli.time_text import check_time, is_time
 from mapdpm.cli.usage import UsageError
 from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM
@@ -42,8 +44,8 @@ class StreamColumns:
         if saved.columns is not None:
             self.fields = Fields.revived(saved.columns, self._features.n_columns(self._model.n_features_in_))
 
-    def is_header(self, item: Any, cells: list[str] | dict[str, str]) -> bool:
-        """Whether the first item is a header; sets the columns."""
+    def is_header(self, where: str, cells: Cells) -> bool:
+        """Whether the first item, whose name is ``where``, is a header; sets the columns."""
         names = [cell.strip() for cell in cells]
         if self.fields is not None:
             header = self._source.headed and any(is_text(names[p]) for p in self.fields.places if p < len(names))
@@ -55,7 +57,7 @@ class StreamColumns:
                 )
                 raise ValueError(msg)
         else:
-            header = self._choose(self._source.name if self._source.headed else self._source.where(item), cells, names)
+            header = self._choose(self._source.name if self._source.headed else where, cells, names)
         self.header_allowed = False
         return header
 
@@ -70,20 +72,21 @@ class StreamColumns:
         else:
             self._model.__dict__.pop("feature_names_in_", None)
 
-    def _choose(self, name: str, cells: list[str] | dict[str, str], names: list[str]) -> bool:
+    def _choose(self, name: str, cells: Cells, names: list[str]) -> bool:
         """Choose the columns from the first item, ``name`` in messages; True where it is a header."""
-        words, at = self._settings["columns"], self._settings["time"]
+        words = self._settings["columns"]
         try:
-            when = None if at is None else places_of_time(at, name, names)
-            columns = (warned if words is None else chosen(words))(name, names)
-            places = [place for place in columns.places if words is not None or place not in (when or ())]
+            when, columns = self._named(name, cells, names)
+            beside = cells.beside if isinstance(cells, Record) else ()
+            left_out = {place for place, each in enumerate(names) if each in beside} | set(when or ())
+            places = [place for place in columns.places if words is not None or place not in left_out]
             if not places:
-                msg = f"{name} has no column{' but the time' if names else ''}"
+                msg = f"{name} has no column{' but the time' if when else ''}"
                 raise ValueError(msg)  # noqa: TRY301  (one sentence for all of them)
             fields = Fields(names, len(names), places, when)
             header = self._source.headed and (columns.named or _are_names(fields, names))
             if not header:
-                if not isinstance(cells, dict):
+                if not isinstance(cells, Record):
                     fields = fields._replace(names=None)
                 self._check(fields, cells)  # an item without a point does not choose columns
             self._start(name, fields)
@@ -92,14 +95,23 @@ class StreamColumns:
         except ValueError as error:
             if self._source.headed:
                 raise
-            msg = str(error)  # of this message: the next one may fit
-            msg = msg.removeprefix(name) if msg.startswith(name) else f": {msg}"
-            refuse_input(msg)
+            refuse_input(_continued(name, error))  # of this message: the next one may fit
         return header
 
-    def _check(self, fields: Fields, cells: list[str] | dict[str, str]) -> None:
+    def _named(self, name: str, cells: Cells, names: list[str]) -> tuple[list[int] | None, Columns]:
+        """The places of the time and of the columns; OtherInputError where a message lacks them."""
+        words, at = self._settings["columns"], self._settings["time"]
+        try:
+            when = None if at is None else places_of_time(at, name, names)
+            return when, (warned if words is None else chosen(words))(name, names)
+        except ValueError as error:
+            if not isinstance(cells, Record):
+                raise
+            refuse_other(_continued(name, error))
+
+    def _check(self, fields: Fields, cells: Cells) -> None:
         """RefusedInputError where an item has no point, or no time."""
-        row = fields.row(cells)
+        row = fields.row(cells, gaps=self._gaps)
         fields.point(row, gaps=self._gaps)
         when = fields.when(row)
         if when is not None:
@@ -127,3 +139,9 @@ def _are_names(fields: Fields, names: list[str]) -> bool:
     """Whether the first item has a text where points have numbers, or times."""
     when = fields.when(names)
     return any(is_text(names[place]) for place in fields.places) or (when is not None and not is_time(when))
+
+
+def _continued(name: str, error: ValueError) -> str:
+    """An error of the item ``name``, without the name."""
+    text = str(error)
+    return text.removeprefix(name) if text.startswith(name) else f": {text}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from mapdpm import features
 from mapdpm.cli.checkpoint import Saved
-from mapdpm.cli.feed import refuse_input
+from mapdpm.cli.refused import refuse_input
 from mapdpm.cli.usage import refuse_argument
 from mapdpm.features import Transformer
 from mapdpm.files.errors import refuse_damaged

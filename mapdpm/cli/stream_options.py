@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from mapdpm.cli import values
+from mapdpm.cli import forms, values
 from mapdpm.cli.broker_options import alarm_options, broker_options
+from mapdpm.cli.records import INFLUX, INPUTS
 from mapdpm.cli.table_options import FORMATS, column_options
 from mapdpm.cli.time_text import UNITS, zone_name
 from mapdpm.likelihoods import STREAM_FAMILIES
@@ -36,25 +37,21 @@ def stream_options(stream: argparse.ArgumentParser) -> None:
     text = "wait for more at the end of the file, until a signal comes"
     stream.add_argument("--follow", action="store_true", help=text)
     column_options(stream, "all")
-    text = "the column with the time of each point, in seconds or as a date, or two columns, as date,time (none)"
-    stream.add_argument("--time", metavar="COLUMN", help=text)
-    text = "zone of dates that have none, as Europe/Berlin or +02:00 (UTC)"
-    stream.add_argument("--time-zone", type=zone_name, metavar="ZONE", help=text)
-    text = "unit of times that are numbers (found by their size: those since 1970 in s, ms, us or ns; else s)"
-    stream.add_argument("--time-unit", choices=tuple(UNITS), help=text)
-    text = "largest step of times, in seconds, that is believed at once (100 times the largest of the last steps)"
-    stream.add_argument("--largest-step", type=values.positive, metavar="T", help=text)
+    forms.add_options(stream)
+    text = "CSV, JSON lines or InfluxDB line protocol (found from the first line, or from each message)"
+    stream.add_argument("--input-format", choices=INPUTS, help=text)
+    _time_options(stream)
     text = 'features that the learner gets instead of the columns, as "Lag(2) | Centre(100)" (none)'
     stream.add_argument("--features", metavar="TEXT", help=text)
-    text = "stop at a line that cannot be learned, or skip and count it (%(default)s)"
-    stream.add_argument("--on-error", choices=("fail", "skip"), default="fail", help=text)
+    text = "stop at a line that cannot be learned, or skip and count it (fail, but for messages without the columns)"
+    stream.add_argument("--on-error", choices=("fail", "skip"), help=text)
     text = "stop after so many points, skipped ones included"
     stream.add_argument("--count", type=values.count, metavar="N", help=text)
     results = stream.add_argument_group("results")
     text = "write id, score and event of each point here (stdout)"
     results.add_argument("--output", type=Path, metavar="FILE", help=text)
-    text = "CSV with a header, or JSON lines (jsonl)"
-    results.add_argument("--format", choices=FORMATS, help=text)
+    text = "CSV with a header, or JSON lines (jsonl); influx is short for --input-format influx"
+    results.add_argument("--format", choices=(*FORMATS, INFLUX), help=text)
     results.add_argument("--quiet", action="store_true", help="print nothing but errors")
     model = stream.add_argument_group("model")
     of_clusters, of_states = on_command_line(ClusterSettings), on_command_line(StateSettings)
@@ -91,3 +88,14 @@ def _setting_options(group: Any, settings: dict[str, tuple[str, Setting]], where
         kind = values.count if row.kind.type is int else _NUMBERS.get(row.kind.check)
         how = {"choices": row.kind.words} if row.kind.words else {"type": kind, "metavar": metavar}
         group.add_argument(f"--{name.replace('_', '-')}", help=text, **how)
+
+
+def _time_options(stream: argparse.ArgumentParser) -> None:
+    text = "the column with the time of each point, in seconds or as a date, or two columns, as date,time (none)"
+    stream.add_argument("--time", metavar="COLUMN", help=text)
+    text = "zone of dates that have none, as Europe/Berlin or +02:00 (UTC)"
+    stream.add_argument("--time-zone", type=zone_name, metavar="ZONE", help=text)
+    text = "unit of times that are numbers (found by their size: those since 1970 in s, ms, us or ns; else s)"
+    stream.add_argument("--time-unit", choices=tuple(UNITS), help=text)
+    text = "largest step of times, in seconds, that is believed at once (100 times the largest of the last steps)"
+    stream.add_argument("--largest-step", type=values.positive, metavar="T", help=text)

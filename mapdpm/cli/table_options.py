@@ -168,7 +168,7 @@ def column_options(command: argparse.ArgumentParser, default: str) -> None:
         "--delimiter",
         type=values.character,
         metavar="CHAR",
-        help="separator of cells, such as tab (found; comma in streams)",
+        help="separator of cells, such as tab (found)",
     )
 
 

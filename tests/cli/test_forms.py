@@ -75,6 +75,12 @@ def test_other_files_are_read_as_before(tmp_path, data, recwarn):
     assert form_of(tmp_path / "gone.csv") == PLAIN
 
 
+def test_a_stray_byte_makes_no_other_encoding(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes("höhe,größe\n1,2\n".encode() + b"\xff,2\n")
+    assert form_of(path) == PLAIN
+
+
 def test_standard_input_is_looked_at_and_kept(monkeypatch, capsys):
     for data in (written(";", ",").encode(), gzip.compress(written(";", ",").encode())):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))

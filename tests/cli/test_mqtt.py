@@ -188,7 +188,7 @@ def test_payloads(broker, peer, kind):
 
 @needs_broker
 def test_results_on_standard_output_and_wrong_messages(broker, peer):
-    wrong = ["", "one", "1,2,3", "[1, null]", '{"x": 1, "y": 2}', "[1, true]", "[1", "1,2\n3,4"]
+    wrong = ["", "one", "1,2,3", "[1, null]", '{"x": 1, "y": 2}', "[1, [2]]", "[1", "1,2\n3,4"]
     with listening(broker, "--count", len(wrong) + 2, "--on-error", "skip", "--qos", 0) as process:
         peer.send(["1,2", *wrong, "[3, 4]"])
         out, said = process.communicate(timeout=PATIENCE)

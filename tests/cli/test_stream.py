@@ -177,7 +177,7 @@ WRONG = [
     ("nan,2", "line 4, column 1 (height) is not a finite number: 'nan'; remove or fill such rows"),
     ("1,-inf", "line 4, column 2 (width) is not a finite number: '-inf'; remove or fill such rows"),
     ('"1,2', "line 4 is not CSV: unexpected end of data"),
-    ("\udcff,2", "line 4 is not text in UTF-8"),
+    ("\udcff,2", "line 4, column 1 (height) is not a number: 'ÿ'; the columns of numbers are --columns 2"),
     ("1e300,2", "line 4: x lies too far from the prior mean"),
 ]
 
@@ -199,7 +199,9 @@ def test_a_line_that_cannot_be_learned(garbage, capsys, line, says):
     argv = ["garbage.csv", *PRIOR, "--output", "out.jsonl", "--state", "state.mdpm"]
     streamed(*argv, code=1)
     said = capsys.readouterr().err
-    assert said.startswith(f"mapdpm: error: garbage.csv: {says}")
+    assert said.removeprefix("mapdpm: garbage.csv: text in Windows-1252 (Latin-1)\n").startswith(
+        f"mapdpm: error: garbage.csv: {says}"
+    )
     assert said.endswith("; --on-error skip leaves out what cannot be learned\n")
     assert mapdpm.load("state.mdpm").n_seen == 2  # what was before is kept
     streamed(*argv, *SKIP)
@@ -223,11 +225,15 @@ def test_a_line_that_was_mended(garbage):
 
 def test_many_wrong_lines_are_counted(folder, capsys):
     Path("bad.csv").write_text("1,2\n" + "x,y\n" * 500)
-    streamed("bad.csv", *SKIP, "--output", "out.jsonl")
+    streamed("bad.csv", *SKIP, "--output", "out.jsonl", "--state", "state.mdpm", code=1)
     said = capsys.readouterr().err.splitlines()
-    assert len(said) == 11
+    assert len(said) == 12
     assert said[9].endswith("; others are only counted")
-    assert said[-1] == "mapdpm: 1 point learned, 500 skipped, 0 clusters; bad.csv up to line 501"
+    assert said[-2] == "mapdpm: 1 point learned, 500 skipped, 0 clusters; bad.csv up to line 501"
+    first = "the first that was skipped: bad.csv: line 2, column 1 is not a number"
+    assert said[-1].startswith(f"mapdpm: error: bad.csv: 1 of 501 points used; {first}")
+    assert mapdpm.load("state.mdpm").n_seen == 1
+    streamed("bad.csv", *SKIP, "--output", "out.jsonl", "--state", "state.mdpm")  # nothing is new
 
 
 def test_no_room_is_a_line_that_cannot_be_learned(folder, capsys):

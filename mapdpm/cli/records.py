@@ -1,0 +1,118 @@
+"""From the bytes of a line or a message to the cells of its points, by a form that is found from the first ones."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from typing import Any
+
+from mapdpm.cli import tables
+from mapdpm.cli.forms import PLAIN, UTF_8, Form, form_of_bytes, has_decimal_comma, missing_of, unusual
+from mapdpm.cli.json_records import Cells, Record, records_of_json
+from mapdpm.cli.line_protocol import is_line_protocol, record_of_line
+from mapdpm.cli.refused import refuse_input
+
+CSV, JSON, INFLUX = "csv", "jsonl", "influx"
+INPUTS = (CSV, JSON, INFLUX)
+_NAMES = {JSON: "lines of JSON", INFLUX: "InfluxDB line protocol"}
+_UTF_8 = "utf-8"
+
+
+class RecordReader:
+    """Reads the records of one run; ``settings`` get what ``begin`` finds.
+
+    ``kind`` is None where each message says itself what it is.
+    """
+
+    def __init__(self, settings: dict[str, Any], say: Callable[[str], None]) -> None:
+        self._settings, self._say = settings, say
+        self._missing = missing_of(settings["na"])
+        self.kind: str | None = settings["input_format"]
+        self._set_form()
+
+    @property
+    def headed(self) -> bool:
+        """Whether the first record may be a header."""
+        return self.kind in {None, CSV}
+
+    def begin(self, sample: bytes) -> None:
+        """Find what the options do not say from the first lines of a file, and say what is unusual."""
+        settings = self._settings
+        if self.kind is None:
+            self.kind = kind_of(sample.decode(_UTF_8, errors="replace"))
+        said = [_NAMES[self.kind]] if self.kind != CSV and settings["input_format"] is None else []
+        given = (settings["delimiter"], settings["decimal"], settings["encoding"])
+        form = form_of_bytes(sample, *given)
+        if self.kind != CSV:  # separators mean nothing in other kinds
+            form = form._replace(delimiter=given[0] or PLAIN.delimiter, decimal=given[1] or PLAIN.decimal)
+        said += unusual(form, *given)
+        if said:
+            self._say(", ".join(said))
+        settings |= {"input_format": self.kind, "delimiter": form.delimiter, "encoding": form.encoding}
+        if form.decimal != PLAIN.decimal:  # a point is not decided before a comma has come
+            settings["decimal"] = form.decimal
+        self._set_form()
+
+    def settle(self) -> None:
+        """Let what the options do not say be as usual: messages have no first line that says it."""
+        self._settings["delimiter"] = self._form.delimiter
+
+    def records(self, data: bytes) -> list[Cells]:
+        """The cells of each point in a line or a message; RefusedInputError where it holds none."""
+        try:
+            text = data.decode(self._encoding)
+        except UnicodeDecodeError:
+            refuse_input(f" is not text in {'UTF-8' if self._encoding == _UTF_8 else self._encoding}")
+        kind = self.kind or kind_of(text)
+        if kind == CSV:
+            cells = self._cells(text)
+            return [self._form.cells(cells)]
+        found = _of_lines(text) if kind == INFLUX else records_of_json(text)
+        return [self._with_missing(cells) for cells in found] if self._missing else found
+
+    def _cells(self, text: str) -> list[str]:
+        line, delimiter = text.removesuffix("\r"), self._form.delimiter
+        if not line.strip():
+            refuse_input(" is blank")
+        if self.kind is None and "\n" in line.strip():
+            refuse_input(" has more than one line")
+        if line.count(delimiter) >= tables.MOST_COLUMNS:
+            refuse_input(f" has more than {tables.MOST_COLUMNS} columns")
+        try:
+            plain = '"' not in line
+            cells = line.split(delimiter) if plain else next(csv.reader([line], delimiter=delimiter, strict=True))
+        except csv.Error as error:
+            refuse_input(f" is not CSV: {error}")
+        if self._decides and "," in line and has_decimal_comma(cells):
+            self._say("decimals by commas")
+            self._settings["decimal"] = ","
+            self._set_form()
+        return cells
+
+    def _set_form(self) -> None:
+        delimiter, decimal, encoding = (self._settings[name] for name in ("delimiter", "decimal", "encoding"))
+        usual = (delimiter or PLAIN.delimiter, decimal or PLAIN.decimal, encoding or PLAIN.encoding)
+        self._form = Form(*usual, self._missing)
+        self._encoding = _UTF_8 if self._form.encoding == UTF_8 else self._form.encoding
+        self._decides = decimal is None and self._form.delimiter != PLAIN.delimiter
+
+    def _with_missing(self, cells: Cells) -> Cells:
+        if not isinstance(cells, Record):
+            return self._form.cells(cells)
+        for name, text in zip(cells, self._form.cells(list(cells.values())), strict=True):
+            cells[name] = text
+        return cells
+
+
+def kind_of(text: str) -> str:
+    """What the first line of a text is that is not blank."""
+    line = text.lstrip("\ufeff \t\r\n").partition("\n")[0]
+    if line.startswith(("{", "[")):
+        return JSON
+    return INFLUX if is_line_protocol(line) else CSV
+
+
+def _of_lines(text: str) -> list[Cells]:
+    """The records of a message of several lines, or of one."""
+    lines = text.strip().split("\n")
+    return [record for record in map(record_of_line, lines) if record is not None]
