@@ -59,6 +59,12 @@ class Fields(NamedTuple):
 
     def point(self, row: list[str], *, gaps: bool) -> list[float]:
         """The point; RefusedInputError where a cell is invalid. With ``gaps`` missing values are NaN."""
+        try:  # the usual row: value by value takes twice as long
+            x = [float(row[place]) for place in self.places]
+            if math.isfinite(sum(x)) and "_" not in "".join(row):
+                return x
+        except ValueError:
+            pass
         x = []
         for place in self.places:
             value = value_of(row[place])
@@ -69,9 +75,9 @@ class Fields(NamedTuple):
             x.append(value)
         return x
 
-    def when(self, row: list[str]) -> str | None:
-        """The time as it is written; None where points have none."""
-        return None if self.time is None else " ".join(row[place].strip() for place in self.time)
+    def when(self, row: list[str]) -> str:
+        """The time as it is written; empty where points have none."""
+        return " ".join([row[place].strip() for place in self.time or ()])
 
     def refuse_time(self, complaint: str) -> NoReturn:
         """RefusedInputError for a time."""

@@ -66,7 +66,7 @@ class RecordReader:
         kind = self.kind or kind_of(text)
         if kind == CSV:
             cells = self._cells(text)
-            return [self._form.cells(cells)]
+            return [cells if self._plain else self._form.cells(cells)]
         found = _of_lines(text) if kind == INFLUX else records_of_json(text)
         return [self._with_missing(cells) for cells in found] if self._missing else found
 
@@ -93,6 +93,7 @@ class RecordReader:
         delimiter, decimal, encoding = (self._settings[name] for name in ("delimiter", "decimal", "encoding"))
         usual = (delimiter or PLAIN.delimiter, decimal or PLAIN.decimal, encoding or PLAIN.encoding)
         self._form = Form(*usual, self._missing)
+        self._plain = self._form.decimal == PLAIN.decimal and not self._missing
         self._encoding = _UTF_8 if self._form.encoding == UTF_8 else self._form.encoding
         self._decides = decimal is None and self._form.delimiter != PLAIN.delimiter
 

@@ -8,12 +8,13 @@ import math
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from mapdpm.cli import alarms, checkpoint, mqtt, stream_arguments
 from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.clock import Moment
 from mapdpm.cli.feed import Lines, Signals, Source
+from mapdpm.cli.fields import Fields
 from mapdpm.cli.forms import STDIN
 from mapdpm.cli.json_records import Cells
 from mapdpm.cli.records import RecordReader
@@ -26,12 +27,13 @@ from mapdpm.cli.stdout import BlockedError
 from mapdpm.cli.stream_columns import StreamColumns
 from mapdpm.cli.stream_features import StreamFeatures
 from mapdpm.cli.stream_results import HEADER, RUN, as_csv, as_json
-from mapdpm.cli.stream_times import StreamTimes
+from mapdpm.cli.stream_times import UNTIMED, StreamTimes
 from mapdpm.cli.tables import counted, name_of
 from mapdpm.files.errors import ModelFileError, UnwritableError, refuse_damaged
 from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM, StreamFullError
 
 _MOST_WARNINGS = 10  # refused lines with a warning; others are only counted
+_Place: TypeAlias = tuple[Any, int]  # an item, and the number of a point in it; 0 where it is the only one
 _PATIENCE = 1.0  # seconds to wait for input before looking at the clock
 
 
@@ -153,36 +155,43 @@ class Stream:
 
     def _process(self, item: Any) -> int:
         """Learn the points of an item, or refuse them; their number, without a header."""
-        where, n = self._source.where(item), 0
         try:
             records = self._source.records(item)
         except RefusedInputError as refused:
-            records, n = [], 1
-            self._refuse(where, refused)
-        for number, cells in enumerate(records, 1):
-            n += self._take(where if len(records) == 1 else f"{where}, point {number}", cells)
-            self._within = number < len(records)
+            self._refuse((item, 0), refused)
+            n = 1
+        else:
+            n = self._take((item, 0), records[0]) if len(records) == 1 else self._take_all(item, records)
         self._source.taken(item)
-        self._uncommitted += n > 0
+        if n:
+            self._uncommitted += 1
         return n
 
-    def _take(self, where: str, cells: Cells) -> int:
+    def _take_all(self, item: Any, records: list[Cells]) -> int:
+        """Learn the points of a message; their number."""
+        for number, cells in enumerate(records, 1):
+            self._take((item, number), cells)
+            self._within = number < len(records)
+        return len(records)
+
+    def _take(self, at: _Place, cells: Cells) -> int:
         """Learn a point, or refuse it; 0 where it was a header."""
         chooses = self._columns.fields is None and not self._source.headed
         try:
-            if self._columns.header_allowed and self._columns.is_header(where, cells):
+            if self._columns.header_allowed and self._columns.is_header(self._where(at), cells):
                 return 0
-            assert self._columns.fields is not None  # noqa: S101  (is_header saw to it)
-            row = self._columns.fields.row(cells, gaps=self._gaps)
-            x = self._columns.fields.point(row, gaps=self._gaps)
-            moment, written = self._moment(where, row)
+            fields = self._columns.fields
+            assert fields is not None  # noqa: S101  (is_header saw to it)
+            row = fields.row(cells, gaps=self._gaps)
+            x = fields.point(row, gaps=self._gaps)
+            moment, written = (UNTIMED, None) if fields.time is None else self._moment(at, fields, row)
             result = self._features.result(x, moment.wall)
             before = self._model.n_events
             if result is not None:
                 self._pause(moment)
                 number, score = self._learned(result, moment.t, written)
         except RefusedInputError as refused:
-            self._refuse(where, refused)
+            self._refuse(at, refused)
             if chooses:
                 self._columns.forget()
             return 1
@@ -195,16 +204,15 @@ class Stream:
             self._sink.write(self._text(number, score, events, run))
         return 1
 
-    def _moment(self, where: str, row: list[str]) -> tuple[Moment, str | None]:
+    def _moment(self, at: _Place, fields: Fields, row: list[str]) -> tuple[Moment, str]:
         """The time of a point, also as it is written; RefusedInputError where it is none."""
-        assert self._columns.fields is not None  # noqa: S101  (it has chosen the row)
-        written = self._columns.fields.when(row)
+        written = fields.when(row)
         try:
             moment = self._times.moment(written)
         except ValueError as error:
-            self._columns.fields.refuse_time(str(error))
+            fields.refuse_time(str(error))
         if moment.said:
-            self._warn(f"{where}: {moment.said}")
+            self._warn(f"{self._where(at)}: {moment.said}")
         return moment, written
 
     def _learned(self, x: list[float], t: float | None, written: str | None) -> tuple[int, float]:
@@ -232,8 +240,13 @@ class Stream:
         if max(moment.step, 0.0 if moment.said else moment.t - last) > pause:
             self._states.gap()
 
-    def _refuse(self, where: str, refused: RefusedInputError) -> None:
-        text, is_other = f"{where}{refused}", isinstance(refused, OtherInputError)
+    def _where(self, at: _Place) -> str:
+        """The name of a point in messages."""
+        item, number = at
+        return f"{self._source.where(item)}{f', point {number}' if number else ''}"
+
+    def _refuse(self, at: _Place, refused: RefusedInputError) -> None:
+        text, is_other = f"{self._where(at)}{refused}", isinstance(refused, OtherInputError)
         if self._arguments.on_error == "fail" or (self._arguments.on_error is None and not is_other):
             msg = f"{text}; --on-error skip leaves out what cannot be learned"
             raise ValueError(msg)

@@ -113,10 +113,9 @@ class StreamColumns:
         """RefusedInputError where an item has no point, or no time."""
         row = fields.row(cells, gaps=self._gaps)
         fields.point(row, gaps=self._gaps)
-        when = fields.when(row)
-        if when is not None:
+        if fields.time is not None:
             try:
-                check_time(when)
+                check_time(fields.when(row))
             except ValueError as error:
                 fields.refuse_time(str(error))
 
@@ -137,8 +136,8 @@ class StreamColumns:
 
 def _are_names(fields: Fields, names: list[str]) -> bool:
     """Whether the first item has a text where points have numbers, or times."""
-    when = fields.when(names)
-    return any(is_text(names[place]) for place in fields.places) or (when is not None and not is_time(when))
+    of_time = fields.time is not None and not is_time(fields.when(names))
+    return of_time or any(is_text(names[place]) for place in fields.places)
 
 
 def _continued(name: str, error: ValueError) -> str:

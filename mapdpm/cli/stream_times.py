@@ -9,7 +9,8 @@ from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.clock import Clock, Moment
 from mapdpm.cli.time_text import TimeReader
 
-_UNTIMED = Moment(None, None, 0.0)
+UNTIMED = Moment(None, None, 0.0)
+"""That of points without times."""
 
 
 class StreamTimes:
@@ -20,6 +21,7 @@ class StreamTimes:
         self._settings = settings
         self._reader = TimeReader(settings["time_unit"], settings["time_zone"], say)
         self._clock = Clock()
+        self._decided = False
 
     def resume(self, saved: Saved) -> None:
         """Go on with the clock of a checkpoint; KeyError or TypeError where it is damaged."""
@@ -28,12 +30,12 @@ class StreamTimes:
         elif saved.model.last_time is not None:  # what Python has learned
             self._clock = Clock(saved.model.last_time, f"{saved.model.last_time:.15g}")
 
-    def moment(self, text: str | None) -> Moment:
-        """The time of the next point; None is of points without; ValueError with the complaint for what is no time."""
-        if text is None:
-            return _UNTIMED
+    def moment(self, text: str) -> Moment:
+        """The time of the next point; ValueError with the complaint where the text is none."""
         t = self._reader.seconds(text, self._clock.last)
-        self._settings |= {"time_unit": self._reader.unit, "time_zone": self._reader.zone}
+        if not self._decided:
+            self._settings |= {"time_unit": self._reader.unit, "time_zone": self._reader.zone}
+            self._decided = self._reader.unit is not None and self._reader.zone is not None
         self._clock, moment = self._clock.taken(t, text, self._settings["largest_step"])
         self.n_doubted += moment.doubted
         return moment

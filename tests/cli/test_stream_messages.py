@@ -189,6 +189,8 @@ def test_utf_16_says_how(capsys):
     Path("x.csv").write_bytes("a,b\n1,2\n".encode("utf-16"))
     streamed("x.csv", code=1)
     assert "x.csv is in UTF-16; iconv -f UTF-16 -t UTF-8 x.csv | mapdpm stream reads it" in capsys.readouterr().err
+    streamed("x.csv", "--encoding", "utf-16-le", code=2)
+    assert "--encoding: streams read encodings in which ASCII is ASCII" in capsys.readouterr().err
 
 
 def test_missing_by_na(capsys):
