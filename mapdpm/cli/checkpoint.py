@@ -37,6 +37,7 @@ OTHERS = {
     "time": None,
     "time_zone": None,
     "time_unit": None,
+    "date_order": None,
     "largest_step": None,
     "features": None,
     "format": "jsonl",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from mapdpm.cli import tables
 from mapdpm.cli.forms import PLAIN, UTF_8, Form, form_of_bytes, has_decimal_comma, missing_of, unusual
 from mapdpm.cli.json_records import Cells, Record, records_of_json
 from mapdpm.cli.line_protocol import is_line_protocol, record_of_line
-from mapdpm.cli.refused import refuse_input
+from mapdpm.cli.refused import RefusedInputError, refuse_input
 
 CSV, JSON, INFLUX = "csv", "jsonl", "influx"
 INPUTS = (CSV, JSON, INFLUX)
@@ -67,8 +68,16 @@ class RecordReader:
         if kind == CSV:
             cells = self._cells(text)
             return [cells if self._plain else self._form.cells(cells)]
-        found = _of_lines(text) if kind == INFLUX else records_of_json(text)
+        found = _of_lines(text) if kind == INFLUX else self._of_json(text)
         return [self._with_missing(cells) for cells in found] if self._missing else found
+
+    def _of_json(self, text: str) -> list[Cells]:
+        try:
+            return records_of_json(text)
+        except RefusedInputError as refused:
+            if self.kind is None or not isinstance(refused.__context__, json.JSONDecodeError):
+                raise
+            refuse_input(f"{refused}; each line is a message: jq -c . makes such lines")
 
     def _cells(self, text: str) -> list[str]:
         line, delimiter = text.removesuffix("\r"), self._form.delimiter

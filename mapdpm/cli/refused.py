@@ -10,7 +10,10 @@ class RefusedInputError(ValueError):
 
 
 class OtherInputError(RefusedInputError):
-    """A message without the columns: others send to the topic, too, so it is only skipped, unless that is forbidden."""
+    """A message without the columns, or without a value in them; it is only skipped, unless that is forbidden.
+
+    Others send to the topic, too, and a sensor that is away is no mistake of the feed.
+    """
 
 
 def refuse_input(text: str) -> NoReturn:

@@ -18,7 +18,7 @@ from mapdpm.cli.fields import Fields
 from mapdpm.cli.forms import STDIN
 from mapdpm.cli.json_records import Cells
 from mapdpm.cli.records import RecordReader
-from mapdpm.cli.refused import OtherInputError, RefusedInputError, refuse_input
+from mapdpm.cli.refused import OtherInputError, RefusedInputError, refuse_input, refuse_other
 from mapdpm.cli.results import STDOUT
 from mapdpm.cli.resuming import begun, of_another_input
 from mapdpm.cli.sinks import Printed, Publication, Sink, Written
@@ -218,6 +218,9 @@ class Stream:
     def _learned(self, x: list[float], t: float | None, written: str | None) -> tuple[int, float]:
         """Learn a point; RefusedInputError where the learner refuses it, and the features forget it, too."""
         assert self._columns.fields is not None  # noqa: S101  (it has chosen x)
+        if self._gaps and all(map(math.isnan, x)):
+            self._features.undo()
+            refuse_other(" has no value in these columns")
         try:
             if self._alarm is None:
                 return self._model.learn_scored(x, t)

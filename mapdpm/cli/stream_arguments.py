@@ -77,7 +77,9 @@ def check_settings(arguments: argparse.Namespace, settings: dict[str, Any]) -> N
     """UsageError for options of states without --states, of pauses without times, of a prior that is to be fitted."""
     of_states = [] if settings["states"] else [name for name in (*STATES, "pause") if settings.get(name) is not None]
     untimed = settings["time"] is None
-    of_times = [name for name in ("pause", "time_zone", "time_unit", "largest_step") if settings[name] is not None]
+    of_times = [
+        name for name in ("pause", "time_zone", "time_unit", "date_order", "largest_step") if settings[name] is not None
+    ]
     fitted = arguments.likelihood == AUTO and settings["prior"] is not None
     wrongs = [(True, f"--{name}: needs --states") for name in of_states]
     needs = "needs --time, the column with the time of each point"

@@ -10,7 +10,7 @@ from mapdpm.cli import forms, values
 from mapdpm.cli.broker_options import alarm_options, broker_options
 from mapdpm.cli.records import INFLUX, INPUTS
 from mapdpm.cli.table_options import FORMATS, column_options
-from mapdpm.cli.time_text import UNITS, zone_name
+from mapdpm.cli.time_text import ORDERS, UNITS, zone_name
 from mapdpm.likelihoods import STREAM_FAMILIES
 from mapdpm.names import AUTO
 from mapdpm.stream import kinds
@@ -97,5 +97,7 @@ def _time_options(stream: argparse.ArgumentParser) -> None:
     stream.add_argument("--time-zone", type=zone_name, metavar="ZONE", help=text)
     text = "unit of times that are numbers (found by their size: those since 1970 in s, ms, us or ns; else s)"
     stream.add_argument("--time-unit", choices=tuple(UNITS), help=text)
+    text = "order in dates with slashes: day or month first (found from the first date that tells)"
+    stream.add_argument("--date-order", choices=ORDERS, help=text)
     text = "largest step of times, in seconds, that is believed at once (100 times the largest of the last steps)"
     stream.add_argument("--largest-step", type=values.positive, metavar="T", help=text)

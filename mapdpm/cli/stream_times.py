@@ -19,9 +19,9 @@ class StreamTimes:
     def __init__(self, settings: dict[str, Any], say: Callable[[str], None]) -> None:
         self.n_doubted = 0
         self._settings = settings
-        self._reader = TimeReader(settings["time_unit"], settings["time_zone"], say)
+        self._reader = TimeReader(settings["time_unit"], settings["time_zone"], settings["date_order"], say)
         self._clock = Clock()
-        self._decided = False
+        self._decided: tuple[str | None, ...] = ()
 
     def resume(self, saved: Saved) -> None:
         """Go on with the clock of a checkpoint; KeyError or TypeError where it is damaged."""
@@ -33,9 +33,10 @@ class StreamTimes:
     def moment(self, text: str) -> Moment:
         """The time of the next point; ValueError with the complaint where the text is none."""
         t = self._reader.seconds(text, self._clock.last)
-        if not self._decided:
-            self._settings |= {"time_unit": self._reader.unit, "time_zone": self._reader.zone}
-            self._decided = self._reader.unit is not None and self._reader.zone is not None
+        decided = (self._reader.unit, self._reader.zone, self._reader.order)
+        if decided != self._decided:
+            self._settings |= dict(zip(("time_unit", "time_zone", "date_order"), decided, strict=True))
+            self._decided = decided
         self._clock, moment = self._clock.taken(t, text, self._settings["largest_step"])
         self.n_doubted += moment.doubted
         return moment

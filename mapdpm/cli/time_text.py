@@ -18,30 +18,38 @@ _NAMES = {"ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 _LATEST = 1e12  # seconds; more would overflow 64 bits of microseconds
 _TOLD = 1e8
 """A number from here on says its unit: 1973 in seconds. Smaller ones may count from any origin."""
+_HINT = "times are numbers since 1970, or dates such as 2026-10-25T10:00:00+02:00 or 2026-10-25 10:00"
+ORDERS = ("dmy", "mdy")
+_MONTHS = 12
 _LARGEST = {"s": 1e11, "ms": 1e14, "us": 1e17}  # the year 5138; 1973 in the next unit
 
 _DATE = re.compile(
     r"(?:(?P<Y>\d{4})(?P<mark>[-/.])(?P<m>\d{1,2})(?P=mark)(?P<d>\d{1,2})"  # 2026-10-25
     r"|(?P<d2>\d{1,2})\.(?P<m2>\d{1,2})\.(?P<Y2>\d{4})"  # 25.10.2026: with points the day is first everywhere
+    r"|(?P<first>\d{1,2})(?P<slash>[/-])(?P<second>\d{1,2})(?P=slash)(?P<Y4>\d{4})"  # 10/25/2026 or 25/10/2026
     r"|(?P<Y3>\d{4})(?P<m3>\d\d)(?P<d3>\d\d)(?=[T ]))"  # 20261025T
     r"(?:[T ]\s*(?P<H>\d{1,2}):?(?P<M>\d\d)(?::?(?P<S>\d\d)(?:[.,](?P<f>\d+))?)?(?:\s*(?P<half>[ap])\.?m\.?)?)?"
     r"\s*(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?(?:\[[^\]]*\])?",
     re.IGNORECASE,
 )
-_SLASHES = re.compile(r"\s*\d{1,2}[/-]\d{1,2}[/-]\d{2,4}\b")
 _OFFSET = re.compile(r"([+-])([01]\d|2[0-3]):?([0-5]\d)?")
 
 
 class TimeReader:
     """Reads times; what the first ones decide, the unit of numbers and the zone of dates, holds for all.
 
-    ``unit`` and ``zone`` are None until they are decided; ``say`` gets a sentence for what is decided so, once.
+    ``unit``, ``zone`` and ``order`` (of day and month where there are slashes) are None until they are decided; ``say``
+    gets a sentence for what is decided so, once.
     """
 
     def __init__(
-        self, unit: str | None = None, zone: str | None = None, say: Callable[[str], None] = lambda _: None
+        self,
+        unit: str | None = None,
+        zone: str | None = None,
+        order: str | None = None,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.unit, self.zone, self._say = unit, zone, say
+        self.unit, self.zone, self.order, self._say = unit, zone, order, say
         self._zone = None if zone is None else zone_of(zone)
         self._told: set[str] = set()
 
@@ -69,7 +77,10 @@ class TimeReader:
         if found is None:
             _refuse(text)
         part = found.groupdict()
-        year, month, day = (int(part[name] or part[f"{name}2"] or part[f"{name}3"]) for name in ("Y", "m", "d"))
+        if part["slash"]:
+            year, (month, day) = int(part["Y4"]), self._ordered(text, int(part["first"]), int(part["second"]))
+        else:
+            year, month, day = (int(part[name] or part[f"{name}2"] or part[f"{name}3"]) for name in ("Y", "m", "d"))
         hour, minute, second = (int(part[name] or 0) for name in ("H", "M", "S"))
         if part["half"]:
             hour = hour % 12 + 12 * (part["half"].lower() == "p") if 1 <= hour <= 12 else 99  # noqa: PLR2004
@@ -81,6 +92,15 @@ class TimeReader:
         except (ValueError, OverflowError):
             _refuse(text)
         return at + leap + (float(f"0.{part['f']}") if part["f"] else 0.0)
+
+    def _ordered(self, text: str, first: int, second: int) -> tuple[int, int]:
+        """Month and day of a date with slashes; the first date that tells says the order for all."""
+        if self.order is None:
+            if max(first, second) <= _MONTHS:
+                _refuse(text, "which number is the day? --date-order dmy or mdy says it")
+            self.order = "dmy" if first > _MONTHS else "mdy"
+            self._say(f"{text!r} says that the {'day' if self.order == 'dmy' else 'month'} comes first in dates")
+        return (second, first) if self.order == "dmy" else (first, second)
 
     def _at(self, date: dt.datetime, zone: dt.tzinfo, text: str, last: float | None) -> float:
         """The time of a date; where clocks are set, it comes twice or never, and that is said."""
@@ -149,11 +169,7 @@ def zone_name(text: str) -> str:
     return text
 
 
-def _refuse(text: str) -> NoReturn:
+def _refuse(text: str, hint: str = _HINT) -> NoReturn:
     shown = text.strip()[:40]
-    if _SLASHES.match(shown):
-        hint = "which number is the day? Write year, month, day: 2026-10-25 10:00"
-    else:
-        hint = "times are numbers since 1970, or dates such as 2026-10-25T10:00:00+02:00 or 2026-10-25 10:00"
     msg = f"is no time: {shown!r}; {hint}" if shown else "is blank: each point needs its time"
     raise ValueError(msg)

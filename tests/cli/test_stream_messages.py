@@ -193,6 +193,26 @@ def test_utf_16_says_how(capsys):
     assert "--encoding: streams read encodings in which ASCII is ASCII" in capsys.readouterr().err
 
 
+def test_rows_without_a_value_are_skipped_and_counted(capsys):
+    rows = [f"{x!r},{y!r}" for x, y in POINTS.tolist()]
+    rows[100:100] = ["unavailable,", ","]
+    Path("x.csv").write_text("\n".join(rows) + "\n")
+    streamed("x.csv", "--missing", "skip")
+    captured = capsys.readouterr()
+    assert results(captured.out) == expected(POINTS, missing="skip")[0]
+    assert "x.csv: line 101 has no value in these columns; skipped" in captured.err
+    assert "300 points learned, 2 skipped" in captured.err
+    streamed("x.csv", "--missing", "skip", "--on-error", "fail", code=1)
+    assert "line 101 has no value in these columns" in capsys.readouterr().err
+
+
+def test_json_that_spans_lines(capsys):
+    Path("x.json").write_text(json.dumps([{"a": 1}], indent=1))
+    streamed("x.json", code=1)
+    assert "line 1 is not JSON: " in (said := capsys.readouterr().err)
+    assert "each line is a message: jq -c . makes such lines" in said
+
+
 def test_missing_by_na(capsys):
     points = POINTS.copy()
     points[100::3, 0] = -999.0

@@ -39,6 +39,9 @@ NOON = at("2026-10-24T12:00:00+00:00")
         ("2026-10-24T12:00:00.123456789Z", NOON + 0.123456789),
         ("24.10.2026 12:00", NOON),
         ("24.10.2026 12:00:07", NOON + 7),
+        ("24/10/2026 12:00", NOON),
+        ("10/24/2026 12:00:00 PM", NOON),
+        ("10-24-2026 12:00", NOON),
         ("20261024T120000Z", NOON),
         ("20261024T1200", NOON),
         ("2026-10-24", NOON - 43200),
@@ -69,8 +72,8 @@ def test_times_are_read(text, wanted):
         ("", "is blank"),
         ("  ", "is blank"),
         ("time", "is no time: 'time'; times are numbers since 1970, or dates such as"),
-        ("25/10/2026 10:00", "which number is the day"),
-        ("10-25-2026", "which number is the day"),
+        ("05/10/2026 10:00", "which number is the day. --date-order dmy or mdy says it"),
+        ("25/13/2026 10:00", "is no time"),
         ("2026-02-30 10:00", "is no time"),
         ("2026-10-24 25:00", "is no time"),
         ("2026-10-24 13:00 PM", "is no time"),
@@ -124,6 +127,17 @@ def test_small_numbers_decide_nothing():
     reader = TimeReader()
     assert [reader.seconds(text) for text in ("0", "10", "1792843200000")] == [0.0, 10.0, NOON]
     assert reader.unit == "ms"
+
+
+def test_the_order_of_day_and_month_is_found_once_and_kept():
+    said = []
+    reader = TimeReader(say=said.append)
+    assert reader.seconds("10/24/2026 12:00Z") == NOON
+    assert reader.seconds("01/02/2026") == at("2026-01-02T00:00:00+00:00")
+    assert "'10/24/2026 12:00Z' says that the month comes first" in said[0]
+    assert TimeReader(order="dmy").seconds("01/02/2026Z") == at("2026-02-01T00:00:00+00:00")
+    with pytest.raises(ValueError, match="is no time"):
+        reader.seconds("24/10/2026")  # not the other order, now and then
 
 
 def test_a_zone_is_for_dates_without_one():
