@@ -26,7 +26,8 @@ def broker_options(broker: argparse._ArgumentGroup) -> None:
     """Add the options of MQTT."""
     text = "points come from this broker; also a URL, mqtt:// or mqtts:// (TLS)"
     broker.add_argument("--mqtt", type=values.address, metavar="[USER@]HOST[:PORT]", help=text)
-    broker.add_argument("--topic", help="topic of the points")
+    text = "topic of the points; a level in braces names their groups, as zigbee2mqtt/{device}"
+    broker.add_argument("--topic", help=text)
     broker.add_argument("--publish", metavar="TOPIC", help="topic of the results, instead of --output")
     text = "0: a message may be lost; 1: each is counted once (1)"
     broker.add_argument("--qos", type=int, choices=(0, 1), help=text)

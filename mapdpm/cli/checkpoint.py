@@ -19,14 +19,17 @@ from mapdpm.features import Transformer
 from mapdpm.files import container, disk
 from mapdpm.files.errors import ModelFileError, refuse_damaged
 from mapdpm.likelihoods import STREAM_FAMILIES
+from mapdpm.stream.hdp import OnlineHDP
 from mapdpm.stream.hdp_hmm import OnlineHDPHMM
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.selector import BANK_KEY
 from mapdpm.stream.settings import on_command_line
 
 STATES = tuple(name for name in on_command_line(OnlineHDPHMM) if name not in on_command_line(OnlineMAPDPM))
-"""Settings of a learner of states, by the names of the command line, which others do not have."""
-LEARNER = (*on_command_line(OnlineMAPDPM), *STATES)
+"""Settings of a learner of states, by the names of the command line, which ``OnlineMAPDPM`` does not have."""
+GROUPS = tuple(name for name in on_command_line(OnlineHDP) if name not in on_command_line(OnlineMAPDPM))
+"""Those of a learner of groups."""
+LEARNER = tuple(dict.fromkeys((*on_command_line(OnlineMAPDPM), *STATES, *GROUPS)))
 ALARM = ("alarm", "alarm_hold", "alarm_debounce")
 """Settings of the alarm, which a run may change."""
 OTHERS = {
@@ -42,6 +45,7 @@ OTHERS = {
     "features": None,
     "format": "jsonl",
     "states": None,
+    "groups": None,
     "pause": None,
     **dict.fromkeys(ALARM),
 }
@@ -55,10 +59,17 @@ _MOST = 1 << 63
 _MARKED = 4096  # bytes before a position whose check sum identifies a file
 
 
+_LEARNERS: dict[int, Any] = {
+    container.STREAM: OnlineMAPDPM,
+    container.STREAM_OF_GROUPS: OnlineHDP,
+    container.STREAM_OF_STATES: OnlineHDPHMM,
+}
+
+
 class Saved(NamedTuple):
     """The contents of a checkpoint; in a file that Python wrote, all but the first two are None."""
 
-    model: OnlineMAPDPM | OnlineHDPHMM
+    model: OnlineMAPDPM | OnlineHDPHMM | OnlineHDP
     settings: dict[str, Any]
     columns: dict[str, Any] | None
     input: dict[str, Any] | None
@@ -79,8 +90,7 @@ def read(path: Path) -> Saved | None:
         return None
     try:
         extras = _checked_extras(data)
-        of_states = container.kind_of(data) == container.STREAM_OF_STATES
-        model = (OnlineHDPHMM if of_states else OnlineMAPDPM).from_bytes(data)
+        model = _LEARNERS[_kind_of(data)].from_bytes(data)
         held = extras.get(_KEY)
         if held is None:
             own = parameters_of(model)
@@ -90,7 +100,7 @@ def read(path: Path) -> Saved | None:
         others = {"alarm": held.get("alarm"), "clock": held.get("clock"), "features": _features_of(extras)}
         found = Saved(model, *parts)._replace(**others)
         settings, _, read_to, written_to, counts = parts
-        settings["states"] = of_states or None
+        settings["states"] = isinstance(model, OnlineHDPHMM) or None
         settings.setdefault("features", None)
         if not (
             all(isinstance(part, dict) for part in (*parts, found.alarm or {}, found.clock or {}))
@@ -108,7 +118,7 @@ def read(path: Path) -> Saved | None:
     return found
 
 
-def parameters_of(model: OnlineMAPDPM | OnlineHDPHMM) -> dict[str, Any]:
+def parameters_of(model: OnlineMAPDPM | OnlineHDPHMM | OnlineHDP) -> dict[str, Any]:
     """The settings of a learner, by the names of the command line."""
     own = on_command_line(model)
     found = {name: getattr(model, own[name][0]) for name in LEARNER if name in own}
@@ -178,14 +188,19 @@ def _checked_extras(data: bytes) -> dict[str, Any]:
     if data.startswith(container.MAGIC) and container.kind_of(data) == container.BATCH:
         msg = "it holds a model of mapdpm fit, for mapdpm predict and score, and no stream; name another file"
         raise ModelFileError(msg)
-    of_states = data.startswith(container.MAGIC) and container.kind_of(data) == container.STREAM_OF_STATES
-    extras = container.check_stream(data, container.STREAM_OF_STATES if of_states else container.STREAM)[1]
+    extras = container.check_stream(data, _kind_of(data))[1]
     if BANK_KEY in extras:
         msg = (
             "it holds a bank of alphas, of which one learner only would be kept; learn with it in Python (mapdpm.load)"
         )
         raise ModelFileError(msg)
     return extras
+
+
+def _kind_of(data: bytes) -> int:
+    """The kind of a stream; that of ``OnlineMAPDPM`` for all else, which its reader refuses."""
+    kind = container.kind_of(data) if data.startswith(container.MAGIC) else container.STREAM
+    return kind if kind in _LEARNERS else container.STREAM
 
 
 def _is_whole(value: Any) -> bool:

@@ -131,6 +131,10 @@ class Source(Protocol):
     def records(self, item: Any) -> list[Cells]:
         """The cells of each point in an item; RefusedInputError where it has none."""
 
+    def group(self, item: Any) -> str | None:  # noqa: ARG002  (of those that know it)
+        """The group that the source itself knows of an item: by its topic."""
+        return None
+
     def taken(self, item: Any) -> None:
         """Record that an item was learned or refused."""
 

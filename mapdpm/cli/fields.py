@@ -22,11 +22,12 @@ class Fields(NamedTuple):
     places: list[int]
     time: list[int] | None
     """One place, or those of the date and of the time of day."""
+    group: int | None = None
 
     @classmethod
     def revived(cls, columns: dict[str, Any], n_features: int) -> Fields:
         """The columns of a checkpoint, checked; ModelFileError where they are invalid."""
-        names, width, places, at = (columns.get(name) for name in cls._fields)
+        names, width, places, at, group = (columns.get(name) for name in cls._fields)
         at = [at] if isinstance(at, int) else at  # as files had it when there was one
         if not (
             isinstance(width, int)
@@ -35,10 +36,10 @@ class Fields(NamedTuple):
             and isinstance(places, list)
             and len(places) == n_features
             and (at is None or (isinstance(at, list) and at))
-            and all(isinstance(place, int) and 0 <= place < width for place in [*places, *(at or ())])
+            and all(isinstance(place, int) and 0 <= place < width for place in [*places, *(at or ()), group or 0])
         ):
             refuse_damaged("its columns do not fit")
-        return cls(names, width, places, at)
+        return cls(names, width, places, at, group)
 
     def row(self, cells: Cells, *, gaps: bool) -> list[str]:
         """The cells in the order of the columns; RefusedInputError where they are others.
@@ -49,7 +50,8 @@ class Fields(NamedTuple):
             if self.names is None:
                 refuse_input(" is an object, but the first message was none")
             absent = [self.names[place] for place in self.places if self.names[place] not in cells]
-            timeless = [self.names[place] for place in self.time or () if self.names[place] not in cells]
+            needed = [*(self.time or ()), *(() if self.group is None else (self.group,))]
+            timeless = [self.names[place] for place in needed if self.names[place] not in cells]
             if timeless or (absent and not (gaps and len(absent) < len(self.places))):
                 refuse_other(f" has no {(timeless or absent)[0]!r}; it has {listed(list(cells)) or 'no values'}")
             cells = [cells.get(name, "") for name in self.names]
@@ -78,6 +80,15 @@ class Fields(NamedTuple):
     def when(self, row: list[str]) -> str:
         """The time as it is written; empty where points have none."""
         return " ".join([row[place].strip() for place in self.time or ()])
+
+    def group_of(self, row: list[str]) -> str | None:
+        """The group; None where no column has it; RefusedInputError where it is blank."""
+        if self.group is None:
+            return None
+        group = row[self.group].strip()
+        if not group:
+            self._refuse(self.group, "is blank; each point needs a group")
+        return group
 
     def refuse_time(self, complaint: str) -> NoReturn:
         """RefusedInputError for a time."""

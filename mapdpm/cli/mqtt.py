@@ -21,6 +21,7 @@ from mapdpm.cli.json_records import Cells
 from mapdpm.cli.records import RecordReader
 from mapdpm.cli.refused import refuse_input
 from mapdpm.cli.stderr import report
+from mapdpm.cli.topics import Topic
 
 _KEEPALIVE = 60
 _FIRST_DELAY, _LONGEST_DELAY = 0.1, 60.0
@@ -46,6 +47,7 @@ class Message(NamedTuple):
     payload: bytes | None
     connection: int
     size: int
+    group: str | None = None
 
 
 class Subscription(Source):
@@ -58,7 +60,8 @@ class Subscription(Source):
         self.name = f"topic {arguments.topic}"
         self.identity = f"mqtt://{self._broker}/{arguments.topic}"
         self.unsent: dict[int, tuple[str, str]] = {}  # topics and results by the numbers of their messages
-        self._topic, self._qos = arguments.topic, 1 if arguments.qos is None else arguments.qos
+        self._named = Topic.of(arguments.topic)
+        self._topic, self._qos = self._named.filter, 1 if arguments.qos is None else arguments.qos
         self._at, self._signals, self._quiet = str(self._broker), signals, arguments.quiet
         self._number = self._connection = self._waiting = 0
         self._inbox: list[Message] = []
@@ -110,6 +113,10 @@ class Subscription(Source):
         if item.payload is None:
             refuse_input(f" has {item.size} bytes, and at most {_LARGEST} are read")
         return self._reader.records(item.payload.strip())
+
+    def group(self, item: Message) -> str | None:
+        """The levels of the topic that have names in ``--topic``."""
+        return item.group
 
     def taken(self, item: Message) -> None:
         """Remember the message until long after it is acknowledged."""
@@ -305,7 +312,9 @@ class Subscription(Source):
         if self._waiting > _WAITING:
             self._overflow(message)
             return
-        self._inbox.append(Message(message.mid, digest, payload, self._connection, size))
+        self._inbox.append(
+            Message(message.mid, digest, payload, self._connection, size, self._named.group(message.topic))
+        )
 
     def _overflow(self, message: Any) -> None:
         """Lose a message of QoS 0, as that may be; one of QoS 1 cannot come before others are acknowledged."""

@@ -26,11 +26,11 @@ from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
 from mapdpm.cli.stream_columns import StreamColumns
 from mapdpm.cli.stream_features import StreamFeatures
-from mapdpm.cli.stream_results import HEADER, RUN, as_csv, as_json
+from mapdpm.cli.stream_results import GROUP, HEADER, RUN, as_csv, as_json
 from mapdpm.cli.stream_times import UNTIMED, StreamTimes
 from mapdpm.cli.tables import counted, name_of
 from mapdpm.files.errors import ModelFileError, UnwritableError, refuse_damaged
-from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM, StreamFullError
+from mapdpm.stream import OnlineHDP, OnlineHDPHMM, OnlineMAPDPM, StreamFullError
 
 _MOST_WARNINGS = 10  # refused lines with a warning; others are only counted
 _Place: TypeAlias = tuple[Any, int]  # an item, and the number of a point in it; 0 where it is the only one
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
     stream_arguments.check(arguments)
     saved = begun(arguments.state, restart=arguments.restart)
     settings = checkpoint.merged_settings(stream_arguments.given(arguments), saved, arguments.state)
-    stream_arguments.check_settings(arguments, settings)
+    stream_arguments.check_settings(arguments, settings, saved)
     alarms.check(arguments, settings, saved)
     model = stream_arguments.learner(settings) if saved is None else saved.model
     features = StreamFeatures.of(settings, saved, arguments.state)
@@ -67,7 +67,7 @@ class Stream:
         self,
         arguments: argparse.Namespace,
         settings: dict[str, Any],
-        learns: tuple[StreamFeatures, OnlineMAPDPM | OnlineHDPHMM],
+        learns: tuple[StreamFeatures, OnlineMAPDPM | OnlineHDPHMM | OnlineHDP],
         source: Source,
         sink: Sink,
         alarm: alarms.Alarms | None = None,
@@ -85,6 +85,7 @@ class Stream:
         self._committed = time.monotonic()
         self._gaps = self._model.missing == "skip"
         self._states = self._model if isinstance(self._model, OnlineHDPHMM) else None
+        self._groups = isinstance(self._model, OnlineHDP)
         self._text = as_csv if settings["format"] == "csv" else as_json
 
     def run(self, saved: Saved | None, signals: Signals) -> None:
@@ -185,11 +186,13 @@ class Stream:
             row = fields.row(cells, gaps=self._gaps)
             x = fields.point(row, gaps=self._gaps)
             moment, written = (UNTIMED, None) if fields.time is None else self._moment(at, fields, row)
+            group = self._source.group(at[0]) if self._groups else None
+            group = group or fields.group_of(row)
             result = self._features.result(x, moment.wall)
             before = self._model.n_events
             if result is not None:
                 self._pause(moment)
-                number, score = self._learned(result, moment.t, written)
+                number, score = self._learned(result, moment.t, written, group)
         except RefusedInputError as refused:
             self._refuse(at, refused)
             if chooses:
@@ -201,7 +204,7 @@ class Stream:
             new = self._model.n_events - before
             events = self._model.events[-new:] if new else []
             run = None if self._states is None else self._states.run_length
-            self._sink.write(self._text(number, score, events, run))
+            self._sink.write(self._text(number, score, events, run, group))
         return 1
 
     def _moment(self, at: _Place, fields: Fields, row: list[str]) -> tuple[Moment, str]:
@@ -215,13 +218,15 @@ class Stream:
             self._warn(f"{self._where(at)}: {moment.said}")
         return moment, written
 
-    def _learned(self, x: list[float], t: float | None, written: str | None) -> tuple[int, float]:
+    def _learned(self, x: list[float], t: float | None, written: str | None, group: str | None) -> tuple[int, float]:
         """Learn a point; RefusedInputError where the learner refuses it, and the features forget it, too."""
         assert self._columns.fields is not None  # noqa: S101  (it has chosen x)
         if self._gaps and all(map(math.isnan, x)):
             self._features.undo()
             refuse_other(" has no value in these columns")
         try:
+            if isinstance(self._model, OnlineHDP):
+                return self._model.learn_scored(x, group, t)
             if self._alarm is None:
                 return self._model.learn_scored(x, t)
             return self._alarm.learn(
@@ -321,7 +326,8 @@ def _sink(
             return Publication(source, arguments.publish, position)
         except (KeyError, TypeError) as error:
             refuse_damaged(f"its position cannot be read ({error})", arguments.state)
-    header = f"{HEADER}{RUN if settings['states'] else ''}\n" if settings["format"] == "csv" else ""
+    more = f"{RUN if settings['states'] else ''}{GROUP if settings['groups'] else ''}"
+    header = f"{HEADER}{more}\n" if settings["format"] == "csv" else ""
     if arguments.output is None or str(arguments.output) == STDOUT:
         return Printed(header, signals)
     return Written(arguments.output, header, position, arguments.state)

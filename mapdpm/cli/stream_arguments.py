@@ -6,14 +6,15 @@ import argparse
 from typing import Any
 
 from mapdpm import NormalGamma
-from mapdpm.cli.checkpoint import LEARNER, OTHERS, STATES, parameters_of
+from mapdpm.cli.checkpoint import ANOTHER, GROUPS, LEARNER, OTHERS, STATES, Saved, parameters_of
 from mapdpm.cli.forms import STDIN
 from mapdpm.cli.records import INFLUX
+from mapdpm.cli.topics import OF_TOPIC, Topic
 from mapdpm.cli.usage import UsageError, refuse, refuse_argument
 from mapdpm.likelihoods._parameters import RESOLUTION
 from mapdpm.likelihoods._registry import family_named
 from mapdpm.names import AUTO
-from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM
+from mapdpm.stream import OnlineHDP, OnlineHDPHMM, OnlineMAPDPM
 from mapdpm.stream.settings import on_command_line
 
 _MQTT = (
@@ -66,6 +67,10 @@ def given(arguments: argparse.Namespace) -> dict[str, Any]:
         given["likelihood"] = OTHERS["likelihood"]
     if given["format"] == INFLUX:  # of the input: results are never
         given |= {"format": None, "input_format": given["input_format"] or INFLUX}
+    if arguments.topic is not None and Topic.of(arguments.topic).levels:
+        if arguments.groups is not None:
+            refuse_argument("--groups: the topic names the group of each message; leave one of them out")
+        given["groups"] = OF_TOPIC
     given["columns"] = None if arguments.columns is None else ",".join(arguments.columns)
     given["prior"] = dict(arguments.prior) or None
     if len(given["prior"] or {}) < len(arguments.prior):
@@ -73,27 +78,46 @@ def given(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def check_settings(arguments: argparse.Namespace, settings: dict[str, Any]) -> None:
-    """UsageError for options of states without --states, of pauses without times, of a prior that is to be fitted."""
-    of_states = [] if settings["states"] else [name for name in (*STATES, "pause") if settings.get(name) is not None]
-    untimed = settings["time"] is None
-    of_times = [
-        name for name in ("pause", "time_zone", "time_unit", "date_order", "largest_step") if settings[name] is not None
+def check_settings(arguments: argparse.Namespace, settings: dict[str, Any], saved: Saved | None) -> None:
+    """UsageError for options of states, groups or times without them, and of a prior that is to be fitted."""
+    states, groups = settings["states"], settings["groups"]
+    fits = dict.fromkeys((*STATES, "pause"), states) | dict.fromkeys(GROUPS, groups)
+    fits |= {name: states or groups for name in STATES if name in GROUPS}
+    of_groups = saved is not None and isinstance(saved.model, OnlineHDP)
+    needed = "needs --time, the column with the time of each point"
+    wrongs = [
+        (of_groups and not groups, f"--groups: {arguments.state} holds a learner of groups; name their column"),
+        (groups and saved and not of_groups, f"--groups: the learner of {arguments.state} has none; {ANOTHER}"),
+        *(
+            (settings.get(name) is not None and not fit, f"--{name.replace('_', '-')}: needs {_needed(name)}")
+            for name, fit in fits.items()
+        ),
+        *(
+            (settings["time"] is None and settings[name] is not None, f"--{name.replace('_', '-')}: {needed}")
+            for name in ("pause", "time_zone", "time_unit", "date_order", "largest_step")
+        ),
+        *(
+            (groups and settings[name] is not None, f"--{name}: not with groups")
+            for name in ("states", "features", "alarm")
+        ),
+        (
+            arguments.likelihood == AUTO and settings["prior"] is not None,
+            "--likelihood: auto is for a prior that the warm-up sets, without --prior; name the family",
+        ),
     ]
-    fitted = arguments.likelihood == AUTO and settings["prior"] is not None
-    wrongs = [(True, f"--{name}: needs --states") for name in of_states]
-    needs = "needs --time, the column with the time of each point"
-    wrongs += [(untimed, f"--{name.replace('_', '-')}: {needs}") for name in of_times]
-    wrongs.append((fitted, "--likelihood: auto is for a prior that the warm-up sets, without --prior; name the family"))
     refuse(wrongs)
 
 
-def learner(settings: dict[str, Any]) -> OnlineMAPDPM | OnlineHDPHMM:
+def _needed(name: str) -> str:
+    return " or ".join(["--states"] * (name in (*STATES, "pause")) + ["--groups"] * (name in GROUPS))
+
+
+def learner(settings: dict[str, Any]) -> OnlineMAPDPM | OnlineHDPHMM | OnlineHDP:
     """A new learner; ``settings`` has all its parameters afterwards."""
-    make: Any = OnlineHDPHMM if settings["states"] else OnlineMAPDPM
+    make: Any = OnlineHDPHMM if settings["states"] else OnlineHDP if settings["groups"] else OnlineMAPDPM
     given = {own: settings[name] for name, (own, _) in on_command_line(make).items() if name in settings}
     try:
-        model: OnlineMAPDPM | OnlineHDPHMM = make(likelihood=_likelihood(settings), **given)
+        model: OnlineMAPDPM | OnlineHDPHMM | OnlineHDP = make(likelihood=_likelihood(settings), **given)
     except ValueError as error:
         raise UsageError(str(error)) from None
     settings.update(parameters_of(model))

@@ -10,7 +10,7 @@ import numpy as np
 from mapdpm.cli import checkpoint
 from mapdpm.cli.cells import is_text
 from mapdpm.cli.checkpoint import Saved
-from mapdpm.cli.columns import chosen, listed, places_of_time, warned
+from mapdpm.cli.columns import chosen, listed, place_of, places_of_time, warned
 from mapdpm.cli.feed import Source
 from mapdpm.cli.fields import Fields
 from mapdpm.cli.json_records import Cells, Record
@@ -18,8 +18,9 @@ from mapdpm.cli.refused import RefusedInputError, refuse_input, refuse_other
 from mapdpm.cli.stream_features import StreamFeatures
 from mapdpm.cli.tables import Columns, counted
 from mapdpm.cli.time_text import check_time, is_time
+from mapdpm.cli.topics import OF_TOPIC
 from mapdpm.cli.usage import UsageError
-from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM
+from mapdpm.stream import OnlineHDP, OnlineHDPHMM, OnlineMAPDPM
 
 
 class StreamColumns:
@@ -29,7 +30,7 @@ class StreamColumns:
         self,
         arguments: argparse.Namespace,
         settings: dict[str, Any],
-        learns: tuple[StreamFeatures, OnlineMAPDPM | OnlineHDPHMM],
+        learns: tuple[StreamFeatures, OnlineMAPDPM | OnlineHDPHMM | OnlineHDP],
         source: Source,
     ) -> None:
         self.fields: Fields | None = None
@@ -76,15 +77,16 @@ class StreamColumns:
         """Choose the columns from the first item, ``name`` in messages; True where it is a header."""
         words = self._settings["columns"]
         try:
-            when, columns = self._named(name, cells, names)
+            when, group, columns = self._named(name, cells, names)
             beside = cells.beside if isinstance(cells, Record) else ()
-            left_out = {place for place, each in enumerate(names) if each in beside} | set(when or ())
+            left_out = {place for place, each in enumerate(names) if each in beside} | {*(when or ()), group}
             places = [place for place in columns.places if words is not None or place not in left_out]
             if not places:
                 msg = f"{name} has no column{' but the time' if when else ''}"
                 raise ValueError(msg)  # noqa: TRY301  (one sentence for all of them)
-            fields = Fields(names, len(names), places, when)
-            header = self._source.headed and (columns.named or _are_names(fields, names))
+            fields = Fields(names, len(names), places, when, group)
+            named = columns.named or (group is not None and not str(self._settings["groups"]).isdecimal())
+            header = self._source.headed and (named or _are_names(fields, names))
             if not header:
                 if not isinstance(cells, Record):
                     fields = fields._replace(names=None)
@@ -98,12 +100,13 @@ class StreamColumns:
             refuse_input(_continued(name, error))  # of this message: the next one may fit
         return header
 
-    def _named(self, name: str, cells: Cells, names: list[str]) -> tuple[list[int] | None, Columns]:
-        """The places of the time and of the columns; OtherInputError where a message lacks them."""
-        words, at = self._settings["columns"], self._settings["time"]
+    def _named(self, name: str, cells: Cells, names: list[str]) -> tuple[list[int] | None, int | None, Columns]:
+        """The places of time, group and columns; OtherInputError where a message lacks them."""
+        words, at, groups = (self._settings[option] for option in ("columns", "time", "groups"))
         try:
             when = None if at is None else places_of_time(at, name, names)
-            return when, (warned if words is None else chosen(words))(name, names)
+            group = None if groups in {None, OF_TOPIC} else place_of(groups, "--groups", name, names)
+            return when, group, (warned if words is None else chosen(words))(name, names)
         except ValueError as error:
             if not isinstance(cells, Record):
                 raise
@@ -113,6 +116,7 @@ class StreamColumns:
         """RefusedInputError where an item has no point, or no time."""
         row = fields.row(cells, gaps=self._gaps)
         fields.point(row, gaps=self._gaps)
+        fields.group_of(row)
         if fields.time is not None:
             try:
                 check_time(fields.when(row))

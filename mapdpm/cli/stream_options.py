@@ -14,7 +14,7 @@ from mapdpm.cli.time_text import ORDERS, UNITS, zone_name
 from mapdpm.likelihoods import STREAM_FAMILIES
 from mapdpm.names import AUTO
 from mapdpm.stream import kinds
-from mapdpm.stream.settings import ClusterSettings, Setting, StateSettings, on_command_line
+from mapdpm.stream.settings import ClusterSettings, GroupSettings, Setting, StateSettings, on_command_line
 
 STREAM_LIKELIHOODS = tuple(family.name for family in STREAM_FAMILIES)
 _NUMBERS = {kinds.POSITIVE.check: values.positive, kinds.NOT_NEGATIVE.check: values.not_negative}
@@ -54,7 +54,7 @@ def stream_options(stream: argparse.ArgumentParser) -> None:
     results.add_argument("--format", choices=(*FORMATS, INFLUX), help=text)
     results.add_argument("--quiet", action="store_true", help="print nothing but errors")
     model = stream.add_argument_group("model")
-    of_clusters, of_states = on_command_line(ClusterSettings), on_command_line(StateSettings)
+    of_clusters, of_states, of_groups = map(on_command_line, (ClusterSettings, StateSettings, GroupSettings))
     _setting_options(model, of_clusters, "")
     text = "family with all of --prior; auto: the warm-up sets a prior of normal-gamma (auto)"
     model.add_argument("--likelihood", choices=(AUTO, *STREAM_LIKELIHOODS), help=text)
@@ -64,8 +64,10 @@ def stream_options(stream: argparse.ArgumentParser) -> None:
         "clusters are states in time, with transitions between them; each result has the points in a row, 1 at a change"
     )
     model.add_argument("--states", action="store_const", const=True, help=text)
-    only_of_states = {name: found for name, found in of_states.items() if name not in of_clusters}
-    _setting_options(model, only_of_states, "with --states: ")
+    _setting_options(model, _beside(of_states, of_clusters), "with --states: ")
+    text = "the column with the group of each point: groups share clusters, each in shares of its own (none)"
+    model.add_argument("--groups", metavar="COLUMN", help=text)
+    _setting_options(model, _beside(of_groups, of_clusters | of_states), "with --groups: ")
     text = "with --states and --time: a longer pause, in seconds, ends the sequence (never)"
     model.add_argument("--pause", type=values.positive, metavar="T", help=text)
     kept = stream.add_argument_group("checkpoints")
@@ -78,6 +80,11 @@ def stream_options(stream: argparse.ArgumentParser) -> None:
     kept.add_argument("--checkpoint-seconds", type=values.positive, metavar="T", help=text)
     alarm_options(stream.add_argument_group("alarms"))
     broker_options(stream.add_argument_group("MQTT"))
+
+
+def _beside(settings: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    """The settings that the others do not have."""
+    return {name: found for name, found in settings.items() if name not in others}
 
 
 def _setting_options(group: Any, settings: dict[str, tuple[str, Setting]], where: str) -> None:

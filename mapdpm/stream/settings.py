@@ -186,13 +186,18 @@ class ClusterSettings(_Window, SharedSettings, _Alpha, _Slots):
 class GroupSettings(_Window, SharedSettings, _Shares, _Slots):
     """The settings of ``OnlineHDP``."""
 
-    max_groups: int = field(default=8, kw_only=False, metadata=row(kinds.SIZE, "Number of places for groups."))
+    max_groups: int = field(
+        default=8,
+        kw_only=False,
+        metadata=row(kinds.SIZE, "Number of places for groups.", option=("N", "number of places for groups")),
+    )
     when_groups_full: str = setting(
         WHEN_GROUPS_FULL[0],
         kinds.choice(WHEN_GROUPS_FULL),
         'Policy for a new group when all places are taken. "error" raises ``StreamFullError`` and changes nothing; '
         'with "replace" it takes the place of the group that was seen least recently, whose clusters and tables '
         "stay.",
+        option=("", "policy for a new group when all places are taken"),
     )
     with_base: bool = setting(
         False,
