@@ -103,7 +103,7 @@ class Clock(NamedTuple):
         if not passes:
             shift = told - t
             while t + shift < told:  # by rounding
-                shift += max(math.ulp(told), math.ulp(t))
+                shift = math.nextafter(shift + math.ulp(told), math.inf)
         if passes:
             said = f"the clock stays ahead: {duration(t - self.last)} have passed"
         else:

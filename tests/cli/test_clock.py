@@ -33,6 +33,14 @@ def test_the_learners_time_never_goes_back(times, largest):
     assert told == sorted(told)
 
 
+def test_a_shift_that_rounds_down_is_mended():
+    """The shift is larger than both times, so that a unit in their last place is none in its own."""
+    last, back = 420571580830.84503, -258916750292.96335
+    told = [moment.t for moment in run([last, *(back - k for k in range(AGREE - 1, -1, -1)), back])[0]]
+    assert told[0] == last
+    assert all(last <= t <= last + 1e-3 for t in told)
+
+
 @given(STEPS)
 def test_steps_that_grow_slowly_are_all_believed(factors):
     """No step is more than a hundred times the largest of those before."""
@@ -105,6 +113,13 @@ def test_a_clock_that_stands_is_believed_and_where_it_stands_far_away_it_is_not_
     told = [moment.t for moment in run(stuck)[0]]
     assert told[20:70] == [stuck[19]] * 50
     assert told[70:] == stuck[70:]
+
+
+def test_late_times_and_one_far_ahead_do_not_agree():
+    times = [*regular(20), *(t - DAY for t in regular(AGREE - 1)), regular(1)[0] + 2 * DAY, *regular(30)[20:]]
+    moments, _ = run(times)
+    assert [moment.doubted for moment in moments] == [False] * 20 + [True] * AGREE + [False] * 10
+    assert moments[-1].t == times[-1]
 
 
 def test_two_clocks_on_one_topic():

@@ -169,6 +169,14 @@ def test_the_hour_that_comes_twice():
     assert "'2026-10-25 02:00' comes twice in Europe/Berlin" in said[0]
 
 
+def test_a_time_that_comes_again_in_the_first_hour_is_of_the_first():
+    first = at("2026-10-25T00:30:00+00:00")
+    reader = TimeReader(zone="Europe/Berlin")
+    assert reader.seconds("2026-10-25 02:30:00", first) == first
+    assert reader.seconds("2026-10-25 02:30:00", first + 0.5) == first
+    assert reader.seconds("2026-10-25 02:30:00", first + 1.0) == first + 3600.0
+
+
 def test_the_hour_that_never_comes():
     said = []
     reader = TimeReader(zone="Europe/Berlin", say=said.append)
