@@ -119,6 +119,11 @@ class Source(Protocol):
         """Whether the first item may be a header."""
         return False
 
+    @property
+    def width(self) -> int | None:
+        """How many cells nearly all items have, where that is known."""
+        return None
+
     def resume(self, position: dict[str, Any], saved: Path) -> str:
         """Go to ``position``, and describe it for a message; ValueError where the input does not have it."""
 
@@ -223,6 +228,11 @@ class Lines(Source):
         """Whether the first line may be a header: it may in tables."""
         return self._reader.headed
 
+    @property
+    def width(self) -> int | None:
+        """How many cells nearly all of the first lines have, where that is known."""
+        return self._reader.width
+
     def records(self, item: Line) -> list[Cells]:
         """The cells of a line; RefusedInputError where it is blank or not text."""
         return self._reader.records(item.text.removeprefix(codecs.BOM_UTF8) if item.number == 1 else item.text)
@@ -253,7 +263,7 @@ class Lines(Source):
     def _begin(self, lines: list[bytes]) -> None:
         """Find the form of the lines from the first ones."""
         if not self._begun and any(map(bytes.strip, lines)):
-            self._reader.begin(b"\n".join(lines[:_LOOKED_AT]).removeprefix(codecs.BOM_UTF8))
+            self._reader.begin(b"\n".join(lines[:_LOOKED_AT])[:_CHUNK].removeprefix(codecs.BOM_UTF8))
             self._begun = True
 
     def _check_beginning(self, data: bytes) -> None:

@@ -9,6 +9,7 @@ import re
 import sys
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,7 @@ MODEL = b"MDPM"
 """The first bytes of a model file."""
 UTF_8 = "utf-8-sig"
 _SAMPLE, _LINES = 8192, 50  # bytes, and lines of them, that are looked at
+_FEW, _NEARLY_ALL = 5, 0.8
 _SEPARATORS = (",", ";", "\t", "|")
 _WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
@@ -86,6 +88,19 @@ def form_of_bytes(sample: bytes, delimiter: str | None, decimal: str | None, enc
     return Form(found, decimal or ("," if is_comma else "."), found_encoding)
 
 
+def width_of(sample: bytes, form: Form) -> int | None:
+    """The number of cells of nearly all lines, and of the last; None where there is none, or are few lines."""
+    rows = _rows(_lines_of(sample, form.encoding), form.delimiter)
+    width = _usual_width(rows)
+    return width if len(rows) >= _FEW and len(rows[-1]) == width else None
+
+
+def _usual_width(rows: Sequence[Sequence[str]]) -> int | None:
+    """The width of nearly all rows: a logger may say something else first."""
+    (width, n), *_ = Counter(map(len, rows)).most_common(1) or [(0, 0)]
+    return width if n and n >= _NEARLY_ALL * len(rows) else None
+
+
 def has_decimal_comma(cells: Sequence[str]) -> bool:
     """Whether one of the cells is a number with a comma."""
     return any(map(_WITH_COMMA.fullmatch, cells))
@@ -147,12 +162,14 @@ def _lines_of(sample: bytes, encoding: str) -> list[str]:
 
 
 def _separator_of(lines: Sequence[str]) -> str:
-    """The separator by which all lines have one width and most cells are numbers; a comma where none is better."""
+    """The separator by which lines have one width and most cells are numbers; a comma where none is better."""
     best, most = _SEPARATORS[0], 0.0
     for mark in _SEPARATORS:
         rows = _rows(lines, mark)
-        if len({len(row) for row in rows}) != 1 or len(rows[0]) == 1:
+        width = _usual_width(rows)
+        if width is None or width == 1:
             continue
+        rows = [row for row in rows if len(row) == width]
         cells = [cell for row in rows[1:] or rows for cell in row]
         numbers = sum(_is_number(cell, with_comma=mark != ",") for cell in cells)
         if (1 + numbers) / len(cells) > most * 1.0001:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mapdpm.cli import tables
-from mapdpm.cli.forms import PLAIN, UTF_8, Form, form_of_bytes, has_decimal_comma, missing_of, unusual
+from mapdpm.cli.forms import PLAIN, UTF_8, Form, form_of_bytes, has_decimal_comma, missing_of, unusual, width_of
 from mapdpm.cli.json_records import Cells, Record, records_of_json
 from mapdpm.cli.line_protocol import is_line_protocol, record_of_line
 from mapdpm.cli.refused import RefusedInputError, refuse_input
@@ -29,6 +29,8 @@ class RecordReader:
         self._settings, self._say = settings, say
         self._missing = missing_of(settings["na"])
         self.kind: str | None = settings["input_format"]
+        self.width: int | None = None
+        """How many cells nearly all of the first lines have, where that is known."""
         self._set_form()
 
     @property
@@ -49,6 +51,7 @@ class RecordReader:
         said += unusual(form, *given)
         if said:
             self._say(", ".join(said))
+        self.width = width_of(sample, form) if self.kind == CSV else None
         settings |= {"input_format": self.kind, "delimiter": form.delimiter, "encoding": form.encoding}
         if form.decimal != PLAIN.decimal:  # a point is not decided before a comma has come
             settings["decimal"] = form.decimal

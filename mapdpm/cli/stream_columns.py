@@ -57,6 +57,8 @@ class StreamColumns:
                     f"{expected}; {checkpoint.ANOTHER}"
                 )
                 raise ValueError(msg)
+        elif self._source.width not in {None, len(cells)}:
+            refuse_input(f" has {counted(len(cells), 'column')}, but nearly all lines have {self._source.width}")
         else:
             header = self._choose(self._source.name if self._source.headed else where, cells, names)
         self.header_allowed = False

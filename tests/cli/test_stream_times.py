@@ -11,7 +11,9 @@ import pytest
 import mapdpm
 from command_line import learned, made, started, streamed
 from mapdpm import OnlineMAPDPM, cli
+from mapdpm.cli.fields import Fields
 from mapdpm.files import container
+from mapdpm.files.errors import ModelFileError
 
 BEGIN = 1_792_843_200  # 2026-10-24T12:00:00Z
 TIMED = ["--time", "time", "--half-life", 600, "--warmup", 50]
@@ -205,3 +207,12 @@ def test_standard_input_with_windows_line_ends_and_a_mark(folder):
     with started("stream", "-", *TIMED, stdin=subprocess.PIPE) as process:
         out, _ = process.communicate(text, timeout=60)
     assert results(out) == wanted(SECONDS, POINTS)
+
+
+def test_columns_of_older_states():
+    """They had one column of the time, and no group."""
+    held = {"names": ["t", "x"], "width": 2, "places": [1], "time": 0}
+    assert Fields.revived(held, 1) == Fields(["t", "x"], 2, [1], [0], None)
+    for wrong in ({"time": [2]}, {"time": []}, {"time": "t"}, {"group": 2}, {"group": "x"}):
+        with pytest.raises(ModelFileError, match="its columns do not fit"):
+            Fields.revived(held | wrong, 1)
