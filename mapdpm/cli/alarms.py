@@ -44,7 +44,7 @@ class Alarms:
             told = [None if math.isnan(value) else value for value in x]
             alert = {
                 "point": self._alarm.number,
-                "time": None if written is None else (written if (at := value_of(written)) is None else at),
+                "time": None if written is None else _as_written(written),
                 "id": int(found.id),
                 "surprise": float(found.surprise),
                 "novelty": _finite(found.novelty),
@@ -130,6 +130,14 @@ def _sink(arguments: argparse.Namespace, position: dict[str, Any] | None, source
     if str(arguments.alerts) == STDOUT:
         return Printed("", signals)
     return Written(arguments.alerts, "", position, arguments.state)
+
+
+def _as_written(time: str) -> str | int | float:
+    """A time as the input has it; a number of nanoseconds keeps all its digits."""
+    number = value_of(time)
+    if number is None:
+        return time
+    return int(time) if number.is_integer() and time.strip().lstrip("+-").isdecimal() else number
 
 
 def _finite(value: float) -> float | None:

@@ -13,6 +13,7 @@ MISSING = ("", "na", "n/a", "#n/a", "null", "none", "?", "-")
 MISSING_NUMBERS = (*MISSING, "unavailable", "unknown")
 """Also what home automation writes for a number that a sensor does not give; a category may be called so."""
 
+_COMMA = re.compile(r"[+-]?\d*,\d+")
 _NO_TEXT = re.compile(r"^\s*[+-]?[\d.,]|[;\t]")
 
 
@@ -77,7 +78,9 @@ def complaint_of(cell: str, value: float | None, row: Sequence[str], kind: str |
     if value is None:
         separated = any(mark in text for mark in ";\t ")
         numbers = [place for place, other in enumerate(row, 1) if value_of(other) is not None]
-        if separated or not numbers:
+        if _COMMA.fullmatch(text):
+            hint = "if its comma is a decimal mark, say so: --decimal ,"
+        elif separated or not numbers:
             hint = "if cells are not separated by commas, say by what: --delimiter"
         else:
             hint = f"the columns of numbers are --columns {_ranges(numbers)}"

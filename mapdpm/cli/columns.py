@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from mapdpm.cli.cells import is_text
 from mapdpm.cli.tables import Choice, Columns, counted, every
+from mapdpm.cli.time_text import is_name
 from mapdpm.cli.usage import UsageError
 
 _SHOWN = 10
@@ -33,7 +34,7 @@ def chosen(text: str, option: str = "--columns") -> Choice:
 
     def choice(file: str, cells: list[str]) -> Columns:
         places, named = [], False
-        header = any(map(is_text, cells))
+        header = any(map(is_name, cells))
         names = _places_by_name(cells)
         for word in words:
             # In a row of numbers, a word that can be a position is one, even if a cell has the same text.
@@ -94,10 +95,17 @@ def place_of(text: str, option: str, file: str, cells: list[str]) -> int:
     raise ValueError(msg)
 
 
+def position_of(text: str, option: str, file: str, cells: list[str]) -> int:
+    """As ``place_of``, but a position comes first: a cell of the first row may be a number of the same text."""
+    by_position = text.isdecimal() and 1 <= int(text) <= len(cells)
+    return int(text) - 1 if by_position else place_of(text, option, file, cells)
+
+
 def places_of_time(text: str, file: str, cells: list[str]) -> list[int]:
     """The column of ``--time``, or those of the date and of the time of day, as ``date,time``."""
     words = [text] if text in cells else next(csv.reader([text], skipinitialspace=True), [])
-    return [place_of(word.strip(), "--time", file, cells) for word in words or [text]]
+    place = place_of if any(map(is_name, cells)) else position_of  # a row of numbers and dates has no names
+    return [place(word.strip(), "--time", file, cells) for word in words or [text]]
 
 
 def beside_groups(choice: Choice, groups: str | None) -> Choice:
@@ -106,9 +114,8 @@ def beside_groups(choice: Choice, groups: str | None) -> Choice:
         return choice
 
     def chosen_beside(file: str, cells: list[str]) -> Columns:
-        # A position comes first: groups are often numbers, and so may be those of the first row.
         by_position = groups.isdecimal() and 1 <= int(groups) <= len(cells)
-        group = int(groups) - 1 if by_position else place_of(groups, "--groups", file, cells)
+        group = position_of(groups, "--groups", file, cells)  # groups are often numbers, also in the first row
         found = choice(file, cells)
         places = [place for place in found.places if place != group]
         if not places:

@@ -10,7 +10,7 @@ import numpy as np
 from mapdpm.cli import checkpoint
 from mapdpm.cli.cells import is_text
 from mapdpm.cli.checkpoint import Saved
-from mapdpm.cli.columns import chosen, listed, place_of, places_of_time, warned
+from mapdpm.cli.columns import chosen, listed, places_of_time, position_of, warned
 from mapdpm.cli.feed import Source
 from mapdpm.cli.fields import Fields
 from mapdpm.cli.json_records import Cells, Record
@@ -107,7 +107,7 @@ class StreamColumns:
         words, at, groups = (self._settings[option] for option in ("columns", "time", "groups"))
         try:
             when = None if at is None else places_of_time(at, name, names)
-            group = None if groups in {None, OF_TOPIC} else place_of(groups, "--groups", name, names)
+            group = None if groups in {None, OF_TOPIC} else position_of(groups, "--groups", name, names)
             return when, group, (warned if words is None else chosen(words))(name, names)
         except ValueError as error:
             if not isinstance(cells, Record):

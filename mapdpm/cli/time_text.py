@@ -10,7 +10,7 @@ import zoneinfo
 from collections.abc import Callable
 from typing import NoReturn
 
-from mapdpm.cli.cells import value_of
+from mapdpm.cli.cells import is_text, value_of
 
 UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 """How many of them a second has."""
@@ -32,6 +32,7 @@ _DATE = re.compile(
     r"\s*(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?(?:\[[^\]]*\])?",
     re.IGNORECASE,
 )
+_OF_DAY = re.compile(r"\d{1,2}:\d\d(:\d\d([.,]\d+)?)?")
 _OFFSET = re.compile(r"([+-])([01]\d|2[0-3]):?([0-5]\d)?")
 
 
@@ -130,6 +131,11 @@ class TimeReader:
 def is_time(text: str) -> bool:
     """Whether a cell is a number or a date: that of a header is neither."""
     return value_of(text) is not None or _DATE.fullmatch(text.strip()) is not None
+
+
+def is_name(text: str) -> bool:
+    """Whether a cell is a text and neither a date nor a time of day, as names of columns are."""
+    return is_text(text) and not (_DATE.fullmatch(text.strip()) or _OF_DAY.fullmatch(text.strip()))
 
 
 def check_time(text: str) -> None:

@@ -81,6 +81,14 @@ def test_a_run_that_is_resumed(capsys, at):
     assert mapdpm.load("s.mdpm")._learner.write() == model._learner.write()
 
 
+def test_a_group_whose_name_is_its_position(capsys):
+    Path("x.csv").write_text("1,5,2\n2,6,1\n")
+    streamed("x.csv", "--groups", 3)
+    assert [row["group"] for row in results(capsys.readouterr().out)] == ["2", "1"]
+    streamed("x.csv", "--groups", 1)
+    assert [row["group"] for row in results(capsys.readouterr().out)] == ["1", "2"]
+
+
 def test_groups_in_messages(capsys):
     held = [{"d": {"room": g}, "h": x, "w": y} for g, (x, y) in zip(GROUPS, POINTS.tolist(), strict=True)]
     held[50:50] = [{"h": 1, "w": 2}, {"d": {"room": " "}, "h": 1, "w": 2}]

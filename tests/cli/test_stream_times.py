@@ -216,3 +216,30 @@ def test_columns_of_older_states():
     for wrong in ({"time": [2]}, {"time": []}, {"time": "t"}, {"group": 2}, {"group": "x"}):
         with pytest.raises(ModelFileError, match="its columns do not fit"):
             Fields.revived(held | wrong, 1)
+
+
+def test_a_row_of_dates_and_numbers_has_no_names(folder, capsys):
+    """Its first value is 1, and no column is called so."""
+    Path("x.csv").write_text("2026-10-24T12:00:00Z,1,2\n2026-10-24T12:00:10Z,5,6\n")
+    for argv in (["--time", 1], ["--time", 1, "--columns", "2,3"], ["--time", 1, "--columns", "2-"]):
+        streamed("x.csv", *argv)
+        assert "2 points learned, 0 skipped" in capsys.readouterr().err
+    Path("x.csv").write_text("2026-10-24,12:00:00,1,2\n2026-10-24,12:00:10,5,6\n")
+    streamed("x.csv", "--time", "1,2", "--columns", 3)
+    assert "2 points learned, 0 skipped" in capsys.readouterr().err
+
+
+def test_alerts_keep_all_digits_of_a_time(folder, capsys):
+    points = POINTS.copy()
+    points[150] = 1000.0
+    Path("x.csv").write_text(written([1_000_000_000 * s + 1 for s in SECONDS], points))
+    streamed("x.csv", *TIMED, "--alarm", "1e-3", "--output", "o.jsonl", "--quiet")
+    alert = json.loads(capsys.readouterr().err.splitlines()[-1])
+    assert alert["time"] == 1_000_000_000 * SECONDS[150] + 1
+
+
+def test_a_quoted_decimal_comma_says_the_option(folder, capsys):
+    Path("x.csv").write_text('time,v\n1,"1,5"\n2,"2,5"\n')
+    streamed("x.csv", "--time", "time", code=1)
+    assert "is not a number: '1,5'; if its comma is a decimal mark, say so: --decimal ," in capsys.readouterr().err
+    streamed("x.csv", "--time", "time", "--decimal", ",")
