@@ -140,7 +140,7 @@ def test_what_is_decided_stays_with_the_state(folder, capsys):
     streamed("x.csv", "--state", "s.mdpm", "--time-unit", "s", code=2)
     assert "--time-unit: s.mdpm was begun with ms, got s" in capsys.readouterr().err
     Path("y.csv").write_text(written(millis[100:], POINTS[100:]))
-    streamed("y.csv", "--state", "s.mdpm")
+    streamed("y.csv", "--state", "s.mdpm", "--continue")
     captured = capsys.readouterr()
     assert results(captured.out) == wanted(SECONDS, POINTS)[100:]
     assert "milliseconds" not in captured.err

@@ -262,8 +262,9 @@ def test_each_of_many_glitches_is_extreme(every, kinds):
     surprises = model.learn_many_assessed(x[:, None]).surprise
     assert np.max(surprises[at]) < 1e-6
     assert model.assess_one([60.0]).surprise < 1e-8  # another fault is not masked by them
-    usual = np.setdiff1d(np.arange(1000, len(x)), at)
-    assert np.mean(surprises[usual] <= 1e-6) < 1e-3
+    usual = surprises[np.setdiff1d(np.arange(1000, len(x)), at)]
+    episodes = np.count_nonzero(np.diff(np.flatnonzero(usual <= 1e-6), prepend=-1000) > 100)
+    assert episodes <= 1  # points of a wave are not independent: one of its crests may become a cluster, rare at first
 
 
 def test_a_change_for_good_becomes_normal():
