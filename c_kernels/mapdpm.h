@@ -353,10 +353,16 @@ int mapdpm_assess(mapdpm_stream *stream, const mapdpm_real *x, const int64_t *mi
 int mapdpm_learn_assessed(mapdpm_stream *stream, const mapdpm_real *x, const int64_t *microseconds,
                           mapdpm_assessment *assessment);
 
-/* The same for n points. microseconds[n] may be NULL. If `learns` is 0, all are assessed as the next point. *done is the
- * number of points assessed; it is below n only after an error. */
+/* Which features make a point unusual: nats[n_features], the nats by which each lowers the log density of the point below
+ * the peak of the nearest cluster that is not rare; 0 of missing values. For a learner with options.surprise, after its
+ * warm-up. */
+int mapdpm_contributions(const mapdpm_stream *stream, const mapdpm_real *x, mapdpm_real *nats);
+
+/* mapdpm_assess or mapdpm_learn_assessed for n points. microseconds[n] may be NULL. If `learns` is 0, all are assessed as
+ * the next point. contributions[n][n_features] may be NULL; else they are those of points of a surprise of at most .01,
+ * and NaN of others. *done is the number of points assessed; it is below n only after an error. */
 int mapdpm_assess_many(mapdpm_stream *stream, const mapdpm_real *x, const int64_t *microseconds, size_t n, int learns,
-                       mapdpm_assessment *assessments, size_t *done);
+                       mapdpm_assessment *assessments, mapdpm_real *contributions, size_t *done);
 
 /* ---- groups: clusters that several sensors, devices or sessions share, each in its own proportions --------------- */
 

@@ -166,6 +166,30 @@ static inline md_real peak(const mapdpm_stream *s, view v, const md_real *x)
     return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0, 1) : known_variance_density(s, v, x, 0, 1);
 }
 
+/* The nats by which feature d alone lowers the log density of x below its peak. */
+static inline md_real nats_below_peak(const mapdpm_stream *s, view v, const md_real *x, size_t d)
+{
+    const md_real n = v.decay * *(count_step(s) ? counts_in(s, v.moments) + d : v.moments);
+    const md_real mean = mean_in(s, v.moments)[d], squares = v.decay * squares_in(s, v.moments)[d];
+    md_real centre, wide;
+
+    if (IS_GAMMA(s)) {
+        const posterior p = posterior_of(s, n);
+
+        centre = n / p.c * mean;
+        wide = 2 * (p.c + 1) / p.c * posterior_b(noise_scale_of(s)[d], shrinkage_of(s, n), mean, squares);
+    } else {
+        const md_real rest = prior_variance_of(s)[d] / (noise_scale_of(s)[d] + n * prior_variance_of(s)[d]);
+
+        centre = n * rest * mean;
+        wide = 2 * noise_scale_of(s)[d] * (1 + rest);
+    }
+    centre = coordinate(s, x, d) - centre;
+    if (!IS_GAMMA(s))
+        return centre * (centre / wide);
+    return (s->a0 + MD_HALF * n + MD_HALF) * math_log1p(centre * (centre / wide));
+}
+
 /* Fill column k of the score table. Then each density, times the weight if there is one, costs a product for each
  * feature and one logarithm. */
 static inline void prepare(const mapdpm_stream *s, view v, size_t k)

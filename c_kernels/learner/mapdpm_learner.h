@@ -59,6 +59,9 @@ static inline uint32_t trial_of(const mapdpm_stream *s, uint32_t k) { return tri
 /* The largest lag. */
 #define LARGEST_LAG 1024u
 
+/* A surprise of at most this is told with contributions. */
+#define MD_UNUSUAL ((md_real)0.01)
+
 /* Almost the largest real. */
 #define LARGEST_REAL FLOAT_OR_DOUBLE(3e38, 1e300)
 

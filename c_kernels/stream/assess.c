@@ -55,3 +55,43 @@ int mapdpm_assess(mapdpm_stream *s, const md_real *x, const int64_t *microsecond
     s->now = before;
     return MAPDPM_OK;
 }
+
+/* The nearest cluster that is not rare, by the density of x and the weight; what a new one is where there is none. */
+static view nearest_common(const mapdpm_stream *s, const md_real *x)
+{
+    view best = empty_view(s);
+    md_real most = -LARGEST_REAL;
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k) && !is_rare(s, k)) {
+            const view v = view_of(s, k, s->now);
+            const md_real weight = v.decay * *v.moments;
+            const md_real score = weight >= FORGOTTEN_WEIGHT ? density(s, v, x) + math_log(weight) : -LARGEST_REAL;
+
+            if (score > most) {
+                most = score;
+                best = v;
+            }
+        }
+    return best;
+}
+
+int mapdpm_contributions(const mapdpm_stream *s, const md_real *x, md_real *nats)
+{
+    view v;
+    size_t d;
+    int error;
+
+    if (is_none(s) || x == NULL || nats == NULL || !HAS_SURPRISE(s))
+        return MAPDPM_E_ARGUMENT;
+    error = stream_check_point(s, x);
+    if (error != MAPDPM_OK)
+        return error;
+    if (IS_WARMING(s))
+        return MAPDPM_E_WARMING;
+    v = nearest_common(s, x);
+    for (d = 0; d < MD_FEATURES(s); d++)
+        nats[d] = HAS_MISSING(s) && !is_present(x[d]) ? 0 : nats_below_peak(s, v, x, d);
+    return MAPDPM_OK;
+}

@@ -42,6 +42,7 @@ class Alarms:
         if self._alarm.update(found.surprise, t) is not None:
             self.n_alerts += 1
             told = [None if math.isnan(value) else value for value in x]
+            nats = [None] * len(x) if found.contributions is None else found.contributions.round(3).tolist()
             alert = {
                 "point": self._alarm.number,
                 "time": None if written is None else _as_written(written),
@@ -50,6 +51,7 @@ class Alarms:
                 "novelty": _finite(found.novelty),
                 "score": _finite(found.log_density),
                 "values": told if names is None else dict(zip(names, told, strict=True)),
+                "contributions": nats if names is None else dict(zip(names, nats, strict=True)),
             }
             self.sink.write(json.dumps(alert) + "\n")
         return found.id, found.log_density

@@ -40,9 +40,20 @@ def assess_many(
     found = np.empty(len(points), dtype=np.dtype(fields, align=True))  # the structure of C
     into = ffi.cast("mapdpm_assessment *", ffi.from_buffer(found, require_writable=True))
     done, values = ffi.new("size_t *"), ffi.from_buffer("mapdpm_real[]", points)
-    error = learner.lib.mapdpm_assess_many(learner.stream, values, times, len(points), learns, into, done)
+    contributions = np.empty(points.shape, dtype=real)
+    told = ffi.from_buffer("mapdpm_real[]", contributions, require_writable=True)
+    error = learner.lib.mapdpm_assess_many(learner.stream, values, times, len(points), learns, into, told, done)
     if error:
         learner.fail(error, points[done[0]], int(done[0]), learned=learns)
     ids = found["id"].astype(np.int64)
     ids[ids == _NO_ID] = -1
-    return Assessment(ids, *(found[name].astype(np.float64) for name in ("log_density", "novelty", "surprise")))
+    reals = [found[name].astype(np.float64) for name in ("log_density", "novelty", "surprise")]
+    return Assessment(ids, *reals).with_contributions(contributions.astype(np.float64, copy=False))
+
+
+def contributions_to(learner: Learner, x: Any, _: int | None = None) -> NDArray[np.float64]:
+    """The nats that each feature contributes to how unusual ``x`` is."""
+    nats = np.empty(learner.n_features, dtype=learner.dtype)
+    into = learner.ffi.from_buffer("mapdpm_real[]", nats, require_writable=True)
+    learner.check(learner.lib.mapdpm_contributions(learner.stream, x, into), x)
+    return nats.astype(np.float64, copy=False)

@@ -31,6 +31,8 @@ from mapdpm.validation import check_choice, check_count, check_number, refuse_va
 # units of that one. They differ as much as the real type allows.
 _DP_MEANS_LIMIT = {"float64": (1e-9, 1e18), "float32": (1e-5, 1e9)}
 
+_UNUSUAL = 0.01  # MD_UNUSUAL of C: from there on contributions are told
+
 
 class OnlineMAPDPM(PointwiseLearner, ClusterSettings):
     r"""Clusters of a stream in one pass and fixed memory: MAP-DPM that splits, merges and forgets.
@@ -183,13 +185,19 @@ class OnlineMAPDPM(PointwiseLearner, ClusterSettings):
         """
         fast = self._fast_path
         found = fast.assessed(fast.assess, x) if t is None else None
-        return found or self._call_on_point(partial(assessing.assess, learns=False), x, t)
+        return self._told(found or self._call_on_point(partial(assessing.assess, learns=False), x, t), x)
 
     def learn_assessed(self, x: Any, t: float | None = None) -> Assessment:
         """``assess_one`` and ``learn_one`` in one call; ``id`` is the cluster that has learned x."""
         fast = self._fast_path
         found = fast.assessed(fast.learn_assessed, x) if t is None else None
-        return found or self._call_on_point(partial(assessing.assess, learns=True), x, t)
+        return self._told(found or self._call_on_point(partial(assessing.assess, learns=True), x, t), x)
+
+    def _told(self, found: Assessment, x: Any) -> Assessment:
+        """With the contributions of the columns, where the point is unusual."""
+        if not found.surprise <= _UNUSUAL:
+            return found
+        return found.with_contributions(self._call_on_point(assessing.contributions_to, x, None))
 
     @exclusive
     def assess_many(self, X: Any, t: Any = None) -> Assessment:

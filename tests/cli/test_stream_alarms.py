@@ -70,6 +70,7 @@ def expected(X=None, t=None, level=1e-4, hold=30, debounce=1, **parameters):
                     "novelty": assessment.novelty,
                     "score": assessment.log_density,
                     "values": dict(zip(["height", "width"], x, strict=True)),
+                    "contributions": dict(zip(["height", "width"], assessment.contributions.round(3), strict=True)),
                 }
             )
     return found
@@ -302,7 +303,7 @@ def test_alerts_and_the_status_have_topics_of_their_own(broker, qos):
     listener.wait_for(lambda: len(listener.of("out")) == 600 and len(listener.of("out/alerts")) == 3)
     listener.wait_for(lambda: len(listener.of("state")) == 2)
     assert [json.loads(message.payload) for message in listener.of("out/alerts")] == [
-        alert | {"values": list(alert["values"].values())} for alert in expected(X)
+        alert | {name: list(alert[name].values()) for name in ("values", "contributions")} for alert in expected(X)
     ]
     assert {message.qos for message in listener.of("out/alerts")} == {qos}
     assert [message.payload for message in listener.of("state")] == [b"online", b"offline"]

@@ -4,6 +4,7 @@ import zlib
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import gammaincc
 from scipy.stats import t as student
 
@@ -284,6 +285,67 @@ def test_several_incidents_are_each_extreme():
     X[far] = 1e3 * np.array([[1, 0], [0, -2], [4, 4], [-5, 0], [9, 1], [-8, -8], [20, 0], [30, 30], [0, 60]])
     found = OnlineMAPDPM().learn_many_assessed(X).surprise
     assert np.max(found[far]) < 1e-5
+
+
+# ---- which columns ---------------------------------------------------------------------------------------------------
+
+
+def slow_contributions(model, x):
+    """scipy's densities of each column under the nearest cluster that is not rare, at their peak and at x."""
+    p, scores, nats = model.likelihood_, [], []
+    for n, mean, variance in zip(model.weights, model.means, model.variances, strict=True):
+        if n < 0.02 * sum(model.weights):
+            continue
+        if isinstance(p, NormalKnownVariance):
+            spread = p.variance + n * p.prior_variance
+            law = stats.norm(
+                p.m0 + n * p.prior_variance / spread * (mean - p.m0),
+                np.sqrt(p.variance * (1 + p.prior_variance / spread)),
+            )
+        else:
+            a, c = p.a0 + n / 2, p.c0 + n
+            b = p.b0 + n * variance / 2 + p.c0 * n * (mean - p.m0) ** 2 / (2 * c)
+            law = stats.t(2 * a, (p.c0 * p.m0 + n * mean) / c, np.sqrt(b * (c + 1) / (a * c)))
+        there = ~np.isnan(x)
+        scores.append(np.log(n) + np.sum(law.logpdf(x)[there]))
+        nats.append(np.where(there, law.logpdf(law.mean()) - law.logpdf(x), 0.0))
+    return nats[int(np.argmax(scores))]
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_contributions_are_those_of_scipy(known, dtype):
+    rng = np.random.default_rng(6)
+    X = 9.0 * rng.integers(0, 2, (800, 1)) + rng.normal(size=(800, 3))
+    options = {"likelihood": NormalKnownVariance(4.0, 30.0, 1.0), "n_features": 3} if known else {}
+    model = OnlineMAPDPM(8, dtype=dtype, **options).partial_fit(X)
+    asked = np.concatenate([X[:50], X[:50] + 8.0 * np.eye(3)[rng.integers(0, 3, 50)]])
+    found = model.assess_many(asked)
+    unusual = found.surprise <= 0.01
+    assert unusual[50:].all()
+    assert np.isnan(found.contributions[~unusual]).all()
+    expected = [slow_contributions(model, x) for x in asked[unusual]]
+    rtol = 1e-6 if dtype == "float64" else 2e-3
+    np.testing.assert_allclose(found.contributions[unusual], expected, rtol=rtol, atol=1e-5)
+    assert np.mean(np.argmax(expected[-50:], axis=1) == np.argmax(np.abs(asked[50:] - X[:50]), axis=1)) > 0.9
+
+
+def test_contributions_of_one_and_of_many_and_of_missing_values():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(600, 2))
+    X[500] = [9.0, np.nan]
+    one, many = OnlineMAPDPM(missing="skip"), OnlineMAPDPM(missing="skip")
+    each = [one.learn_assessed(x) for x in X]
+    found = many.learn_many_assessed(X)
+    for assessment, nats in zip(each, found.contributions, strict=True):
+        expected = np.full(2, np.nan) if assessment.contributions is None else assessment.contributions
+        np.testing.assert_array_equal(expected, nats)
+    assert each[500].contributions[0] > 10.0
+    assert each[500].contributions[1] == 0.0
+    assert each[10].contributions is None
+    far = [9.0, np.nan]
+    np.testing.assert_allclose(one.assess_one(far).contributions, slow_contributions(one, np.array(far)), rtol=1e-6)
+    assert OnlineMAPDPM(surprise=False).partial_fit(X[:300]).assess_one([99.0, 0.0]).contributions is None
 
 
 # ---- one call or another, files, gateways ----------------------------------------------------------------------------
