@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
+from mapdpm.assessment import Assessment
 from mapdpm.cli.cells import value_of
 from mapdpm.cli.checkpoint import ALARM, ANOTHER, Saved
 from mapdpm.cli.feed import Signals, Source
@@ -24,11 +25,23 @@ _DEFAULTS = {"alarm_hold": 100.0, "alarm_debounce": 1}
 _NEEDS_ALARM = ("alarm_hold", "alarm_debounce", "alerts", "alarm_exit", "alert_topic", "alert_qos")
 
 
-class Alarms:
-    """An alarm, and the sink of its alerts."""
+class _Point(NamedTuple):
+    """A point as the learner takes it, its time, and the time as the input has it."""
 
-    def __init__(self, alarm: Alarm, sink: Sink) -> None:
-        self._alarm, self.sink = alarm, sink
+    x: list[float]
+    t: float | None
+    written: str | None
+
+
+class Alarms:
+    """An alarm, and the sink of its alerts.
+
+    ``early`` are the points of a warm-up that lasts. They have no surprise until it ends: then they are assessed, and
+    alerts for them are written, once.
+    """
+
+    def __init__(self, alarm: Alarm, sink: Sink, early: list[_Point] | None) -> None:
+        self._alarm, self.sink, self._early = alarm, sink, early
         self.n_alerts = 0
 
     def learn(
@@ -38,27 +51,49 @@ class Alarms:
 
         ``written`` is the time as the input has it.
         """
-        found = model.learn_assessed(x, t)
-        if self._alarm.update(found.surprise, t) is not None:
-            self.n_alerts += 1
-            told = [None if math.isnan(value) else value for value in x]
-            nats = [None] * len(x) if found.contributions is None else found.contributions.round(3).tolist()
-            alert = {
-                "point": self._alarm.number,
-                "time": None if written is None else _as_written(written),
-                "id": int(found.id),
-                "surprise": float(found.surprise),
-                "novelty": _finite(found.novelty),
-                "score": _finite(found.log_density),
-                "values": told if names is None else dict(zip(names, told, strict=True)),
-                "contributions": nats if names is None else dict(zip(names, nats, strict=True)),
-            }
-            self.sink.write(json.dumps(alert) + "\n")
+        found, point = model.learn_assessed(x, t), _Point(x, t, written)
+        if self._early is None or not math.isnan(found.surprise):
+            self._early = None
+            self._take(found, point, names)
+            return found.id, found.log_density
+        self._early.append(point)
+        if model.n_clusters:
+            self._look_back(model, names)
+        else:
+            self._alarm.update(math.nan, t)
         return found.id, found.log_density
 
+    def _look_back(self, model: Any, names: list[str] | None) -> None:
+        """The warm-up has ended: its points are assessed, as if the alarm had waited for this."""
+        early, self._early = self._early or [], None
+        self._alarm = Alarm(self._alarm.level, self._alarm.hold, self._alarm.debounce)
+        all_of = model.assess_many([point.x for point in early])
+        for i, point in enumerate(early):
+            found = Assessment(*(values[i] for values in all_of)).with_contributions(all_of.contributions[i])
+            self._take(found, point, names)
+
+    def _take(self, found: Assessment, point: _Point, names: list[str] | None) -> None:
+        if self._alarm.update(found.surprise, point.t) is None:
+            return
+        self.n_alerts += 1
+        told = [None if math.isnan(value) else value for value in point.x]
+        nats = [None] * len(told) if found.contributions is None else list(map(_rounded, found.contributions))
+        alert = {
+            "point": self._alarm.number,
+            "time": None if point.written is None else _as_written(point.written),
+            "id": int(found.id),
+            "surprise": float(found.surprise),
+            "novelty": _finite(found.novelty),
+            "score": _finite(found.log_density),
+            "values": told if names is None else dict(zip(names, told, strict=True)),
+            "contributions": nats if names is None else dict(zip(names, nats, strict=True)),
+        }
+        self.sink.write(json.dumps(alert) + "\n")
+
     def saved(self) -> dict[str, Any]:
-        """What a checkpoint keeps: the alarm, and the position in its alerts, which are on disk then."""
-        return {"state": self._alarm.to_dict(), "output": self.sink.sync()}
+        """What a checkpoint keeps: the alarm, the warm-up, and the position in the alerts, which are on disk then."""
+        early = {} if self._early is None else {"early": self._early}
+        return {"state": self._alarm.to_dict(), "output": self.sink.sync(), **early}
 
 
 def check(arguments: argparse.Namespace, settings: dict[str, Any], saved: Saved | None) -> None:
@@ -105,10 +140,12 @@ def alarms_of(
     try:
         level, hold, debounce = (_DEFAULTS.get(name) if settings[name] is None else settings[name] for name in ALARM)
         alarm, position = Alarm(level, hold, debounce), None  # type: ignore[arg-type]  # numbers, or a ValueError
+        early: list[_Point] | None = [] if saved is None else None
         if held is not None:
             before, position = Alarm.from_dict(held["state"]), dict(held["output"])
             same = (before.level, before.hold, before.debounce) == (alarm.level, alarm.hold, alarm.debounce)
             alarm = before if same else alarm
+            early = [_point(*values) for values in held["early"]] if "early" in held else None
         sink = _sink(arguments, position, source, signals)
     except UsageError:
         raise
@@ -116,7 +153,7 @@ def alarms_of(
         if held is None or ANOTHER in str(error):
             raise
         refuse_damaged(f"its alarm cannot be read ({error})", arguments.state)
-    return Alarms(alarm, sink)
+    return Alarms(alarm, sink, early)
 
 
 def _sink(arguments: argparse.Namespace, position: dict[str, Any] | None, source: Source, signals: Signals) -> Sink:
@@ -140,6 +177,17 @@ def _as_written(time: str) -> str | int | float:
     if number is None:
         return time
     return int(time) if number.is_integer() and time.strip().lstrip("+-").isdecimal() else number
+
+
+def _point(x: Any, t: Any, written: Any) -> _Point:
+    """A point of a checkpoint; ValueError or TypeError where it is damaged."""
+    if written is not None and not isinstance(written, str):
+        raise TypeError(written)
+    return _Point(list(map(float, x)), None if t is None else float(t), written)
+
+
+def _rounded(nats: float) -> float | None:
+    return round(float(nats), 3) if math.isfinite(nats) else None
 
 
 def _finite(value: float) -> float | None:

@@ -55,11 +55,12 @@ def folder(tmp_path, monkeypatch):
 
 
 def expected(X=None, t=None, level=1e-4, hold=30, debounce=1, **parameters):
-    """The alerts by the Python interface."""
+    """The alerts by the Python interface: those of the warm-up when it has ended."""
     model, alarm, found = OnlineMAPDPM(**{"warmup": 50} | parameters), Alarm(level, hold, debounce), []
-    for i, x in enumerate((points() if X is None else X).tolist()):
+    X = points() if X is None else X
+
+    def take(i, assessment):
         when = None if t is None else t[i]
-        assessment = model.learn_assessed(x, when)
         if alarm.update(assessment.surprise, when):
             found.append(
                 {
@@ -69,10 +70,18 @@ def expected(X=None, t=None, level=1e-4, hold=30, debounce=1, **parameters):
                     "surprise": assessment.surprise,
                     "novelty": assessment.novelty,
                     "score": assessment.log_density,
-                    "values": dict(zip(["height", "width"], x, strict=True)),
+                    "values": dict(zip(["height", "width"], X[i].tolist(), strict=True)),
                     "contributions": dict(zip(["height", "width"], assessment.contributions.round(3), strict=True)),
                 }
             )
+
+    for i, x in enumerate(X.tolist()):
+        assessment = model.learn_assessed(x, None if t is None else t[i])
+        if i >= 50:
+            take(i, assessment)
+        elif i == 49:
+            for j in range(50):
+                take(j, model.assess_one(X[j]))
     return found
 
 
@@ -91,8 +100,8 @@ def test_alerts_go_to_stderr_and_results_stay_the_same(folder, capsys):
     assert captured.out == plain.out
     alerts = alerts_of(captured.err)
     assert alerts == expected()
-    assert [alert["point"] for alert in alerts] == [301, 501, 541, 901]
-    assert captured.err.endswith("clusters, 4 alerts; data.csv up to line 1001\n")
+    assert [alert["point"] for alert in alerts] == [21, 301, 501, 541, 901]
+    assert captured.err.endswith("clusters, 5 alerts; data.csv up to line 1001\n")
     streamed(*ARGV, "--quiet")
     assert alerts_of(capsys.readouterr().err) == alerts
 
@@ -112,7 +121,7 @@ def test_hold_is_in_seconds_with_times(folder, capsys):
     streamed("timed.csv", "--time", "t", *ARGV[1:], "--quiet")
     alerts = alerts_of(capsys.readouterr().err)
     assert alerts == expected(t=t.tolist())
-    assert [alert["point"] for alert in alerts] == [301, 901]
+    assert [alert["point"] for alert in alerts] == [21, 901]  # 301 comes 28 seconds after 21
 
 
 def test_values_without_names_and_missing_ones(folder, capsys):
@@ -149,20 +158,31 @@ def test_a_file_has_each_alert_once_whenever_it_is_killed(folder):
         file.write("what came after the last checkpoint\n")
     streamed(*argv, "--quiet")
     assert alerts_of(Path("alerts.jsonl").read_text()) == expected()
-    assert len(Path("alerts.jsonl").read_text().splitlines()) == 4
+    assert len(Path("alerts.jsonl").read_text().splitlines()) == 5
 
 
 def test_an_episode_goes_on_after_a_stop(folder, capsys):
     """Stopped between 301 and 302: without the alarm's state the second would alert again."""
     argv = [*ARGV, "--state", "state.mdpm", "--output", "out.jsonl", "--quiet"]
     streamed(*argv, "--count", 301)
-    assert [alert["point"] for alert in alerts_of(capsys.readouterr().err)] == [301]
+    assert [alert["point"] for alert in alerts_of(capsys.readouterr().err)] == [21, 301]
     streamed(
         "data.csv", "--state", "state.mdpm", "--output", "out.jsonl", "--quiet", "--count", 500
     )  # options are kept
     assert [alert["point"] for alert in alerts_of(capsys.readouterr().err)] == [501, 541]
     streamed("data.csv", "--state", "state.mdpm", "--output", "out.jsonl", "--quiet", "--alarm-debounce", 2)
     assert alerts_of(capsys.readouterr().err) == []  # another alarm, which begins anew: 901 is alone
+
+
+def test_a_warm_up_is_looked_at_when_it_ends_also_after_a_stop(folder, capsys):
+    argv = [*ARGV, "--state", "state.mdpm", "--output", "out.jsonl", "--quiet"]
+    streamed(*argv, "--count", 30)
+    streamed(*argv, "--count", 19)
+    assert alerts_of(capsys.readouterr().err) == []
+    streamed(*argv, "--count", 1)
+    assert alerts_of(capsys.readouterr().err) == expected()[:1]
+    streamed(*argv)
+    assert alerts_of(capsys.readouterr().err) == expected()[1:]
 
 
 def test_an_alarm_for_a_stream_that_had_none(folder, capsys):
@@ -199,7 +219,8 @@ def test_exit_codes(folder, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(["stream", *map(str, ARGV), "--alarm-exit"])
     assert stop.value.code == 3
-    streamed(*ARGV, "--alarm-exit", "--count", 250)
+    Path("quiet.csv").write_text(text_of(points()[30:250]))
+    streamed("quiet.csv", "--warmup", 50, "--alarm", 1e-7, "--alarm-exit")
     capsys.readouterr()
 
 
@@ -300,7 +321,7 @@ def test_alerts_and_the_status_have_topics_of_their_own(broker, qos):
             listener.client.publish("in", f"{x!r},{y!r}", qos=1)
         said = process.communicate(timeout=PATIENCE)[1]
         assert process.returncode == 0, said
-    listener.wait_for(lambda: len(listener.of("out")) == 600 and len(listener.of("out/alerts")) == 3)
+    listener.wait_for(lambda: len(listener.of("out")) == 600 and len(listener.of("out/alerts")) == 4)
     listener.wait_for(lambda: len(listener.of("state")) == 2)
     assert [json.loads(message.payload) for message in listener.of("out/alerts")] == [
         alert | {name: list(alert[name].values()) for name in ("values", "contributions")} for alert in expected(X)
