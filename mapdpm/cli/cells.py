@@ -10,7 +10,8 @@ from typing import ClassVar
 from mapdpm.data.columns import CATEGORY, FLAG, NUMBER
 
 MISSING = ("", "na", "n/a", "#n/a", "null", "none", "?", "-")
-MISSING_NUMBERS = (*MISSING, "unavailable", "unknown")
+_OF_SENSORS = ("unavailable", "unknown")
+MISSING_NUMBERS = (*MISSING, *_OF_SENSORS)
 """Also what home automation writes for a number that a sensor does not give; a category may be called so."""
 
 _COMMA = re.compile(r"[+-]?\d*,\d+")
@@ -54,8 +55,8 @@ def value_of(cell: str) -> float | None:
 
 
 def is_text(cell: str) -> bool:
-    """Whether a cell is neither blank nor a number: a header has such cells."""
-    return bool(cell.strip()) and value_of(cell) is None
+    """Whether a cell is neither blank, a number, nor what a sensor without a number gives: headers have such cells."""
+    return bool(cell.strip()) and value_of(cell) is None and cell.strip() not in _OF_SENSORS
 
 
 def is_missing(cell: str, value: float | None, kind: str | None = None) -> bool:

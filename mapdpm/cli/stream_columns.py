@@ -17,7 +17,7 @@ from mapdpm.cli.json_records import Cells, Record
 from mapdpm.cli.refused import RefusedInputError, refuse_input, refuse_other
 from mapdpm.cli.stream_features import StreamFeatures
 from mapdpm.cli.tables import Columns, counted
-from mapdpm.cli.time_text import check_time, is_time
+from mapdpm.cli.time_text import check_time, is_name, is_time
 from mapdpm.cli.topics import OF_TOPIC
 from mapdpm.cli.usage import UsageError
 from mapdpm.stream import OnlineHDP, OnlineHDPHMM, OnlineMAPDPM
@@ -36,6 +36,7 @@ class StreamColumns:
         self.fields: Fields | None = None
         self.header_allowed = True  # the next item may be a header
         self._state, self._settings, self._source = arguments.state, settings, source
+        self._skips = arguments.on_error == "skip"
         self._features, self._model = learns
         self._gaps = self._model.missing == "skip"
         self._begun_with = (self._model.n_features, getattr(self._model, "feature_names_in_", None))
@@ -97,9 +98,9 @@ class StreamColumns:
         except (UsageError, RefusedInputError):
             raise
         except ValueError as error:
-            if self._source.headed:
+            if self._source.headed and (not self._skips or any(map(is_name, names))):
                 raise
-            refuse_input(_continued(name, error))  # of this message: the next one may fit
+            refuse_input(_continued(name, error))  # of this message, or of a torn line: the next one may fit
         return header
 
     def _named(self, name: str, cells: Cells, names: list[str]) -> tuple[list[int] | None, int | None, Columns]:

@@ -267,3 +267,25 @@ def test_messages_of_a_broker(capsys):
     assert "the message retained at in is left out: it may be old" in captured.err
     assert "message 1 has no column 'SI.T'; it has LWT; skipped" in captured.err
     assert "50 points learned, 1 skipped" in captured.err
+
+
+def test_a_first_line_that_is_torn(capsys):
+    """Of numbers, so it is no header: the next one may be whole. A header without the columns ends the command."""
+    Path("x.csv").write_text("5\n1,2\n3,4\n")
+    streamed("x.csv", "--columns", "1,2", "--on-error", "skip")
+    captured = capsys.readouterr()
+    assert captured.out.count("\n") == 2
+    assert "x.csv: line 1 has 1 column, so --columns cannot have 2: they count from 1; skipped" in captured.err
+    streamed("x.csv", "--columns", "1,2", code=1)
+    assert "x.csv has 1 column, so --columns cannot have 2" in capsys.readouterr().err
+    Path("x.csv").write_text("height\n1,2\n3,4\n")
+    streamed("x.csv", "--columns", "1,2", "--on-error", "skip", code=1)
+    assert "x.csv has 1 column, so --columns cannot have 2" in capsys.readouterr().err
+
+
+def test_a_first_line_of_a_sensor_that_is_not_there(capsys):
+    Path("x.csv").write_text("unavailable\n" + "".join(f"{i % 7}\n" for i in range(60)))
+    streamed("x.csv", "--missing", "skip")
+    captured = capsys.readouterr()
+    assert captured.out.count("\n") == 60
+    assert "x.csv: line 1 has no value in these columns; skipped" in captured.err
