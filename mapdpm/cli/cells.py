@@ -9,13 +9,16 @@ from typing import ClassVar
 
 from mapdpm.data.columns import CATEGORY, FLAG, NUMBER
 
-MISSING = ("", "na", "n/a", "#n/a", "null", "none", "?", "-")
+MISSING = ("", "na", "n/a", "#n/a", "#nv", "#div/0!", "#value!", "#wert!", "#num!", "null", r"\n", "none", "?", "-")
 _OF_SENSORS = ("unavailable", "unknown")
 MISSING_NUMBERS = (*MISSING, *_OF_SENSORS)
 """Also what home automation writes for a number that a sensor does not give; a category may be called so."""
 
 _COMMA = re.compile(r"[+-]?\d*,\d+")
-_NO_TEXT = re.compile(r"^\s*[+-]?[\d.,]|[;\t]")
+_NO_TEXT = re.compile(r"^\s*'?[+\u2212-]?\s?[$€£]?\s?[\d.,]|[;\t]")
+_GROUPED = re.compile(r"[+-]?\d{1,3}(?P<mark>[., '\u2019\xa0\u202f])\d{3}((?P=mark)\d{3})*([.,]\d+)?")
+_WITH_UNIT = re.compile(r"[$€£¥]?\s?[+-]?\d+([.,]\d+)?\s*[^\W\d_%°$€£¥]?[%°$€£¥a-zA-Zµ/²³]{0,6}")
+_DATE = re.compile(r"\d{1,4}([-/.:])\d{1,2}\1\d{1,4}.*|\d{1,2}:\d\d")
 
 
 class CellReader:
@@ -81,15 +84,27 @@ def complaint_of(cell: str, value: float | None, row: Sequence[str], kind: str |
         numbers = [place for place, other in enumerate(row, 1) if value_of(other) is not None]
         if _COMMA.fullmatch(text):
             hint = "if its comma is a decimal mark, say so: --decimal ,"
+        elif "\u2212" in text:
+            hint = "write - for minus"
+        elif _DATE.match(text):
+            hint = f"a date or a time is no feature; {_choose(numbers)}"
+        elif _GROUPED.fullmatch(text):
+            hint = "write numbers without marks between thousands"
+        elif _WITH_UNIT.fullmatch(text):
+            hint = "write the number alone, and its unit into the name of the column"
         elif separated or not numbers:
             hint = "if cells are not separated by commas, say by what: --delimiter"
         else:
-            hint = f"the columns of numbers are --columns {_ranges(numbers)}"
+            hint = _choose(numbers)
         return f"is not a number: {text[:40]!r}; {hint}"
     return f"is not a finite number: {text[:40]!r}; remove or fill such rows"
 
 
-def _ranges(positions: Sequence[int]) -> str:
+def _choose(numbers: Sequence[int]) -> str:
+    return f"the columns of numbers are --columns {ranges(numbers)}" if numbers else "choose others with --columns"
+
+
+def ranges(positions: Sequence[int]) -> str:
     """``1-3,5`` for 1, 2, 3, 5."""
     known = set(positions)
     first = [p for p in positions if p - 1 not in known]

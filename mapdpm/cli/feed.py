@@ -234,7 +234,9 @@ class Lines(Source):
         return self._reader.width
 
     def records(self, item: Line) -> list[Cells]:
-        """The cells of a line; RefusedInputError where it is blank or not text."""
+        """The cells of a line, if it is one of the table; RefusedInputError where it is blank or not text."""
+        if item.number in self._reader.beside:
+            return []
         return self._reader.records(item.text.removeprefix(codecs.BOM_UTF8) if item.number == 1 else item.text)
 
     def taken(self, item: Line) -> None:
@@ -263,7 +265,8 @@ class Lines(Source):
     def _begin(self, lines: list[bytes]) -> None:
         """Find the form of the lines from the first ones."""
         if not self._begun and any(map(bytes.strip, lines)):
-            self._reader.begin(b"\n".join(lines[:_LOOKED_AT])[:_CHUNK].removeprefix(codecs.BOM_UTF8))
+            sample = b"\n".join(lines[:_LOOKED_AT])[:_CHUNK].removeprefix(codecs.BOM_UTF8)
+            self._reader.begin(sample, resumed=self._line > 0)
             self._begun = True
 
     def _check_beginning(self, data: bytes) -> None:

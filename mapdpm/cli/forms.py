@@ -10,11 +10,14 @@ import sys
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from mapdpm.cli.cells import value_of
+from mapdpm.cli.beside_table import lines_beside
+from mapdpm.cli.cells import ranges, value_of
+from mapdpm.cli.time_text import is_name
 
 STDIN = "-"
 GZIP = b"\x1f\x8b"
@@ -23,10 +26,11 @@ MODEL = b"MDPM"
 UTF_8 = "utf-8-sig"
 _SAMPLE, _LINES = 8192, 50  # bytes, and lines of them, that are looked at
 _FEW, _NEARLY_ALL = 5, 0.8
-_SEPARATORS = (",", ";", "\t", "|")
+_SEPARATORS = (",", ";", "\t", "|", " ")
+_VALUE = re.compile(r"\s*[+-]?[$€£]?[.,]?\d[^;\t|]*")  # also a date, or a number with its unit
 _WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-_NAMES = {"\t": "tabs", "cp1252": "Windows-1252 (Latin-1)", "utf-16": "UTF-16"}
+_NAMES = {"\t": "tabs", " ": "spaces", "cp1252": "Windows-1252 (Latin-1)", "utf-16": "UTF-16"}
 
 
 class Form(NamedTuple):
@@ -37,6 +41,10 @@ class Form(NamedTuple):
     encoding: str = UTF_8
     missing: frozenset[str | float] = frozenset()
     """Texts and numbers besides the usual ones that stand for a missing value."""
+    beside: frozenset[int] = frozenset()
+    """The numbers of lines that are no rows of the table."""
+    trailing: bool = False
+    """Whether each row ends with a separator, after which nothing comes."""
 
     def cells(self, cells: list[str]) -> list[str]:
         """Cells whose numbers have a point, and ``NA`` for those that are missing by ``--na``."""
@@ -71,7 +79,7 @@ def form_of(
     path: str | Path, delimiter: str | None = None, decimal: str | None = None, encoding: str | None = None
 ) -> Form:
     """The form of a file, as far as it is not given; a warning says what is not usual. OSError as of the file."""
-    form = form_of_bytes(_beginning(path), delimiter, decimal, encoding)
+    form = form_of_bytes(beginning(path), delimiter, decimal, encoding)
     said = unusual(form, delimiter, decimal, encoding)
     if said:
         name = "standard input" if str(path) == STDIN else str(path)
@@ -84,8 +92,15 @@ def form_of_bytes(sample: bytes, delimiter: str | None, decimal: str | None, enc
     found_encoding = encoding or _encoding_of(sample)
     lines = _lines_of(sample, found_encoding)
     found = delimiter or _separator_of(lines)
-    is_comma = found != "," and any(map(has_decimal_comma, _rows(lines, found)))
-    return Form(found, decimal or ("," if is_comma else "."), found_encoding)
+    rows = _rows(lines, found)
+    is_comma = found != "," and any(map(has_decimal_comma, rows))
+    width = _usual_width(rows) or 0
+    beside = (
+        lines_beside(_numbered(sample, found_encoding), partial(cells_of, mark=found), width) if width else frozenset()
+    )
+    trailing = width > 1 and any(map(is_name, rows[0])) and not any(row[-1] for row in rows[1:] if len(row) == width)
+    ends = trailing and len(rows) >= _FEW and (len(rows[0]), rows[0][-1]) in {(width, ""), (width - 1, rows[0][-1])}
+    return Form(found, decimal or ("," if is_comma else "."), found_encoding, beside=beside, trailing=ends)
 
 
 def width_of(sample: bytes, form: Form) -> int | None:
@@ -115,10 +130,13 @@ def unusual(form: Form, delimiter: str | None, decimal: str | None, encoding: st
         said.append("decimals by commas")
     if form.encoding != (encoding or PLAIN.encoding):
         said.append(f"text in {_NAMES.get(form.encoding, form.encoding)}")
+    if form.beside:
+        numbers = ranges(sorted(form.beside))
+        said.append(f"line{'s' * (len(form.beside) > 1)} {numbers} left out, as no row of the table")
     return said
 
 
-def _beginning(path: str | Path) -> bytes:
+def beginning(path: str | Path) -> bytes:
     """The first bytes of a file, uncompressed; of standard input, what has come so far, and it stays there."""
     begins = b""
     if str(path) == STDIN:
@@ -152,13 +170,18 @@ def _is_escaped(mark: str) -> bool:
 
 def _lines_of(sample: bytes, encoding: str) -> list[str]:
     """The whole lines of the beginning of a file."""
+    return [line for _, line in _numbered(sample, encoding)]
+
+
+def _numbered(sample: bytes, encoding: str) -> list[tuple[int, str]]:
+    """The whole lines of the beginning of a file that are not blank, with their numbers."""
     try:
         text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(sample)
     except LookupError:
         return []
     lines = text.splitlines()
     whole = lines if len(sample) < _SAMPLE else lines[:-1]
-    return [line for line in whole if line.strip()][:_LINES]
+    return [(number, line) for number, line in enumerate(whole, 1) if line.strip()][:_LINES]
 
 
 def _separator_of(lines: Sequence[str]) -> str:
@@ -167,11 +190,13 @@ def _separator_of(lines: Sequence[str]) -> str:
     for mark in _SEPARATORS:
         rows = _rows(lines, mark)
         width = _usual_width(rows)
-        if width is None or width == 1:
+        if width is None or width == 1 or (mark == " " and most):  # dates have spaces, too
             continue
         rows = [row for row in rows if len(row) == width]
         cells = [cell for row in rows[1:] or rows for cell in row]
-        numbers = sum(_is_number(cell, with_comma=mark != ",") for cell in cells)
+        numbers = sum(_VALUE.fullmatch(cell) is not None for cell in cells)
+        if mark == " " and 2 * numbers < len(cells):
+            continue
         if (1 + numbers) / len(cells) > most * 1.0001:
             best, most = mark, (1 + numbers) / len(cells)
     return best
@@ -179,19 +204,19 @@ def _separator_of(lines: Sequence[str]) -> str:
 
 def _rows(lines: Sequence[str], mark: str) -> list[list[str]]:
     try:
-        return [row for row in csv.reader(lines, delimiter=mark) if row]
+        return [row for row in reader_of(lines, mark) if row]
     except csv.Error:
         return []
 
 
-def _is_number(cell: str, *, with_comma: bool) -> bool:
-    if with_comma and _WITH_COMMA.fullmatch(cell):
-        return True
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+def reader_of(lines: Iterable[str], mark: str) -> Any:
+    """The ``csv.reader`` of lines with this separator; several spaces in a row are one."""
+    return csv.reader(lines, delimiter=mark, skipinitialspace=mark == " ")
+
+
+def cells_of(line: str, mark: str) -> list[str]:
+    """The cells of one line."""
+    return next(reader_of([line], mark), [])
 
 
 def _words(text: str) -> list[str]:

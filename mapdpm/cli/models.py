@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import codecs
+import re
 from pathlib import Path
 from typing import Any
 
 from mapdpm import MAPDPM, Categorical, HDPMixture, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM, load
 from mapdpm.cli import tables
 from mapdpm.cli.columns import beside_groups, chosen, model_columns, with_others
-from mapdpm.cli.forms import Form, form_of, missing_of
+from mapdpm.cli.forms import Form, beginning, form_of, missing_of
 from mapdpm.cli.kinds import of_model
+from mapdpm.cli.line_protocol import is_line_protocol
 from mapdpm.cli.tables import Table, counted, name_of
 from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.features import Transformer
@@ -94,8 +97,21 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
 
 def form_of_arguments(arguments: argparse.Namespace) -> Form:
     """The form of the data, as the options say it and else as it is found."""
+    _check_table(arguments.data)
     form = form_of(arguments.data, arguments.delimiter, arguments.decimal, arguments.encoding)
     return form._replace(missing=missing_of(arguments.na))
+
+
+def _check_table(path: Path) -> None:
+    """ValueError for a file that begins as something else than a table."""
+    text = beginning(path).removeprefix(codecs.BOM_UTF8).lstrip().decode("latin-1")
+    if text.startswith(('{"', "[{", "[[", "{\n", "[\n")) or is_line_protocol(text.partition("\n")[0]):
+        what = "JSON" if text[0] in "{[" else "InfluxDB line protocol"
+        msg = f"{name_of(path)} holds {what}, which mapdpm stream reads; this command takes tables"
+        raise ValueError(msg)
+    if re.match(r"<(!doctype|\?xml|html)", text, re.IGNORECASE):
+        msg = f"{name_of(path)} is a web page or XML, not a table; save it as CSV"
+        raise ValueError(msg)
 
 
 def _n_columns(model: Any) -> int:

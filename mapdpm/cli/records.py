@@ -31,6 +31,8 @@ class RecordReader:
         self.kind: str | None = settings["input_format"]
         self.width: int | None = None
         """How many cells nearly all of the first lines have, where that is known."""
+        self.beside: frozenset[int] = frozenset()
+        """The numbers of lines that are no rows of the table."""
         self._set_form()
 
     @property
@@ -38,7 +40,7 @@ class RecordReader:
         """Whether the first record may be a header."""
         return self.kind in {None, CSV}
 
-    def begin(self, sample: bytes) -> None:
+    def begin(self, sample: bytes, *, resumed: bool = False) -> None:
         """Find what the options do not say from the first lines of a file, and say what is unusual."""
         settings = self._settings
         if self.kind is None:
@@ -48,6 +50,9 @@ class RecordReader:
         form = form_of_bytes(sample, *given)
         if self.kind != CSV:  # separators mean nothing in other kinds
             form = form._replace(delimiter=given[0] or PLAIN.delimiter, decimal=given[1] or PLAIN.decimal)
+        if self.kind != CSV or resumed:
+            form = form._replace(beside=frozenset())
+        self.beside = form.beside
         said += unusual(form, *given)
         if said:
             self._say(", ".join(said))
@@ -92,7 +97,10 @@ class RecordReader:
             refuse_input(f" has more than {tables.MOST_COLUMNS} columns")
         try:
             plain = '"' not in line
-            cells = line.split(delimiter) if plain else next(csv.reader([line], delimiter=delimiter, strict=True))
+            if plain:
+                cells = line.split() if delimiter == " " else line.split(delimiter)
+            else:
+                cells = next(csv.reader([line], delimiter=delimiter, strict=True, skipinitialspace=delimiter == " "))
         except csv.Error as error:
             refuse_input(f" is not CSV: {error}")
         if self._decides and "," in line and has_decimal_comma(cells):

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.cli.cells import CellReader, complaint_of, is_missing, is_text, value_of
-from mapdpm.cli.forms import GZIP, MODEL, PLAIN, STDIN, UTF_8, Form
+from mapdpm.cli.forms import GZIP, MODEL, PLAIN, STDIN, UTF_8, Form, reader_of
 from mapdpm.data.columns import CATEGORY, FLAG, NUMBER
 from mapdpm.files.json_text import RATIO, SPARE
 from mapdpm.protocol import Matrix
@@ -151,7 +151,7 @@ def read_csv(
     texts: list[tuple[str, ...]] = []
     if columns.beside:
         rest = _keeping(rest, columns.beside, texts)
-    if form.decimal != PLAIN.decimal:
+    if form.decimal != PLAIN.decimal or form.missing:
         rest = ((line, form.cells(row)) for line, row in rest)
     if columns.group is not None:
         rest = _with_groups(path, rest, columns.group, groups)
@@ -305,11 +305,12 @@ class _Lines:
 def _lines(path: str | Path, form: Form) -> Iterator[Row]:
     with _opened(path, form.encoding) as file:
         lines = _Lines(file, name_of(path), form.delimiter)
-        reader = csv.reader(lines, delimiter=form.delimiter)
+        reader = reader_of(lines, form.delimiter)
         try:
             for cells in reader:
                 # A quoted cell may span lines: a row is known by its first.
-                yield lines.first, cells
+                if lines.first not in form.beside:
+                    yield lines.first, cells[:-1] if form.trailing and cells and not cells[-1] else cells
                 lines.first, lines.length, lines.columns = reader.line_num + 1, 0, 0
         except UnicodeError:
             name = "UTF-8" if form.encoding == UTF_8 else form.encoding

@@ -20,13 +20,14 @@ _TOLD = 1e8
 """A number from here on says its unit: 1973 in seconds. Smaller ones may count from any origin."""
 _HINT = "times are numbers since 1970, or dates such as 2026-10-25T10:00:00+02:00 or 2026-10-25 10:00"
 ORDERS = ("dmy", "mdy")
-_MONTHS = 12
+_MONTHS, _CENTURY = 12, 100
 _LARGEST = {"s": 1e11, "ms": 1e14, "us": 1e17}  # the year 5138; 1973 in the next unit
 
 _DATE = re.compile(
     r"(?:(?P<Y>\d{4})(?P<mark>[-/.])(?P<m>\d{1,2})(?P=mark)(?P<d>\d{1,2})"  # 2026-10-25
-    r"|(?P<d2>\d{1,2})\.(?P<m2>\d{1,2})\.(?P<Y2>\d{4})"  # 25.10.2026: with points the day is first everywhere
-    r"|(?P<first>\d{1,2})(?P<slash>[/-])(?P<second>\d{1,2})(?P=slash)(?P<Y4>\d{4})"  # 10/25/2026 or 25/10/2026
+    r"|(?P<d2>\d{1,2})\.(?P<m2>\d{1,2})\.(?P<Y2>\d{4}|\d\d)"  # 25.10.2026: with points the day is first everywhere
+    r"|(?P<first>\d{1,2})(?P<slash>[/-])(?P<second>\d{1,2})(?P=slash)"  # 10/25/2026 or 25/10/2026; 10/25/26 2:30 PM,
+    r"(?P<Y4>\d{4}|\d\d(?=.*[ap]\.?m))"  # but 26/10/25 may begin with its year
     r"|(?P<Y3>\d{4})(?P<m3>\d\d)(?P<d3>\d\d)(?=[T ]))"  # 20261025T
     r"(?:[T ]\s*(?P<H>\d{1,2}):?(?P<M>\d\d)(?::?(?P<S>\d\d)(?:[.,](?P<f>\d+))?)?(?:\s*(?P<half>[ap])\.?m\.?)?)?"
     r"\s*(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?(?:\[[^\]]*\])?",
@@ -82,6 +83,7 @@ class TimeReader:
             year, (month, day) = int(part["Y4"]), self._ordered(text, int(part["first"]), int(part["second"]))
         else:
             year, month, day = (int(part[name] or part[f"{name}2"] or part[f"{name}3"]) for name in ("Y", "m", "d"))
+        year += 2000 if year < _CENTURY else 0
         hour, minute, second = (int(part[name] or 0) for name in ("H", "M", "S"))
         if part["half"]:
             hour = hour % 12 + 12 * (part["half"].lower() == "p") if 1 <= hour <= 12 else 99  # noqa: PLR2004

@@ -689,7 +689,7 @@ def _signalled(process, number):
         ("1,2\n3,four\n", ["line 2, column 2 is not a number: 'four'"]),
         ("1,2\n3,1_000\n", ["line 2, column 2 is not a number: '1_000'"]),
         ('a,b\n"1",2\n"3\n3",4\n', ["line 3, column 1 (a) is not a number"]),
-        ("height width\n1 2\n", ["line 2, column 1 (height width)", "separated by commas"]),
+        ("height/width\n1 / 2\n", ["line 2, column 1 (height/width)", "separated by commas"]),
         ("height,width\n1,2\n3,\n", ["line 3, column 2 (width) is blank"]),
         ("height,width\n1,2\n3,NA\n", ["line 3, column 2 (width) is missing: 'NA'; remove or fill"]),
         ("1,\n3,4\n", ["line 1, column 2 is blank"]),

@@ -87,7 +87,7 @@ def test_pictures(capsys):
         ("a,b\n1,2\n2,x\n", [], "line 3, column 2 (b) is not a number: 'x'"),
         ('a,b\n1,"20,5"\n2,"20,6"\n', [], "column 2 (b) is not a number: '20,5'"),
         ("a,b\n1,2026-01-01\n2,2026-01-02\n", [], "column 2 (b) is not a number: '2026-01-01'"),
-        ("a b\n1 x\n", ["--kinds", "1=continuous"], "say by what: --delimiter"),
+        ("a;b\nv;x\n", ["--kinds", "1=continuous", "--delimiter", ","], "say by what: --delimiter"),
         (
             "a,b\n1,maybe\n2,on\n",
             ["--kinds", "b=flag"],

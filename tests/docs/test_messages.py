@@ -70,7 +70,7 @@ def folder(tmp_path, names, monkeypatch):
     Path("text.csv").write_text("height,width,who\n0,1,Ann\n0.5,1.5,Bob\n")
     Path("gap.csv").write_text("height,width\n0,1\n0.5,\n")
     Path("ragged.csv").write_text("height,width\n0,1\n0.5\n")
-    Path("spaces.csv").write_text("height width\n0 1\n0.5 1.5\n")
+    Path("slashes.csv").write_text("height/width\n0 / 1\n0.5 / 1.5\n")
     Path("other.csv").write_text("height,weight\n0,1\n")
     Path("empty.csv").write_text("")
     names["model"].save("model.mdpm")
