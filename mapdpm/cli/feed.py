@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, Self
 
 from mapdpm.cli import checkpoint, tables
+from mapdpm.cli.books import OLD_EXCEL, PARQUET_BEGINS, ZIP
 from mapdpm.cli.forms import MODEL, STDIN
 from mapdpm.cli.json_records import Cells
 from mapdpm.cli.records import RecordReader
@@ -276,6 +277,9 @@ class Lines(Source):
             raise ValueError(msg)
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in data[:_CHUNK]:
             msg = f"{self.name} is in UTF-16; iconv -f UTF-16 -t UTF-8 {self.name} | mapdpm stream reads it"
+            raise ValueError(msg)
+        if data.startswith((ZIP, OLD_EXCEL, PARQUET_BEGINS)):
+            msg = f"{self.name} is a file of Excel, Parquet or ZIP, and streams read text; save it as CSV"
             raise ValueError(msg)
         if data.startswith(MODEL):
             msg = f"{self.name} is a model file, not a CSV file of points; --state names the file of a stream"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mapdpm.cli.beside_table import lines_beside
+from mapdpm.cli.books import book_of
 from mapdpm.cli.cells import ranges, value_of
 from mapdpm.cli.time_text import is_name
 
@@ -45,6 +46,8 @@ class Form(NamedTuple):
     """The numbers of lines that are no rows of the table."""
     trailing: bool = False
     """Whether each row ends with a separator, after which nothing comes."""
+    book: str | None = None
+    """Which format a file has that is no text."""
 
     def cells(self, cells: list[str]) -> list[str]:
         """Cells whose numbers have a point, and ``NA`` for those that are missing by ``--na``."""
@@ -79,7 +82,11 @@ def form_of(
     path: str | Path, delimiter: str | None = None, decimal: str | None = None, encoding: str | None = None
 ) -> Form:
     """The form of a file, as far as it is not given; a warning says what is not usual. OSError as of the file."""
-    form = form_of_bytes(beginning(path), delimiter, decimal, encoding)
+    begins = beginning(path)
+    book = book_of(path, begins)
+    if book is not None:
+        return Form(book=book)
+    form = form_of_bytes(begins, delimiter, decimal, encoding)
     said = unusual(form, delimiter, decimal, encoding)
     if said:
         name = "standard input" if str(path) == STDIN else str(path)

@@ -154,7 +154,7 @@ def _reader_options(command: argparse.ArgumentParser) -> None:
 
 
 def _input_options(command: argparse.ArgumentParser, default: str) -> None:
-    text = "CSV file, one point a row, gzip too; - is stdin; a header is recognised"
+    text = "CSV file, one point a row, gzip too; - is stdin; a header is recognised; or .xlsx, .parquet, by extras"
     command.add_argument("data", type=Path, help=text)
     column_options(command, default)
     forms.add_options(command)

@@ -21,6 +21,7 @@ from typing import IO, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mapdpm.cli.books import PARQUET, book_rows, is_book
 from mapdpm.cli.cells import CellReader, complaint_of, is_missing, is_text, value_of
 from mapdpm.cli.forms import GZIP, MODEL, PLAIN, STDIN, UTF_8, Form, reader_of
 from mapdpm.data.columns import CATEGORY, FLAG, NUMBER
@@ -145,7 +146,8 @@ def read_csv(
     cells = [cell.strip() for cell in form.cells(first[1])]
     columns = choice(name_of(path), cells)
     second = next(source, None)
-    header = columns.named or any(is_text(cells[place]) for place in columns.places) or _is_header(cells, second, form)
+    named = columns.named or form.book == PARQUET
+    header = named or any(is_text(cells[place]) for place in columns.places) or _is_header(cells, second, form)
     rest: Iterable[Row] = chain(() if header else (first,), () if second is None else (second,), source)
     groups: list[str] = []
     texts: list[tuple[str, ...]] = []
@@ -184,7 +186,7 @@ def _with_groups(path: str | Path, source: Iterable[Row], column: int, groups: l
     for line, cells in source:
         group = cells[column].strip()
         if not group:
-            msg = f"{name_of(path)}: line {line}, column {column + 1} is blank; each row needs a group"
+            msg = f"{where(path, line)}, column {column + 1} is blank; each row needs a group"
             raise ValueError(msg)
         groups.append(known.setdefault(group, group))
         yield line, cells
@@ -193,21 +195,31 @@ def _with_groups(path: str | Path, source: Iterable[Row], column: int, groups: l
 def rows(path: str | Path, form: Form = PLAIN) -> Iterator[Row]:
     """The rows of a file of separated values, at least one and all of one width; errors as in ``read_csv``."""
     width, blank = 0, 0
-    for line, cells in _lines(path, form):
+    source = _lines(path, form) if form.book is None else book_rows(path, form.book)
+    if form.beside or form.trailing:
+        source = _of_table(source, form)
+    for line, cells in source:
         if not cells:
             blank = blank or line
             continue
         if blank and width:
-            msg = f"{name_of(path)}: line {blank} is blank"
+            msg = f"{where(path, blank)} is blank"
             raise ValueError(msg)
         width, blank = width or len(cells), 0
         if len(cells) != width:
-            msg = f"{name_of(path)}: line {line} has {counted(len(cells), 'column')}, but the first row has {width}"
+            msg = f"{where(path, line)} has {counted(len(cells), 'column')}, but the first row has {width}"
             raise ValueError(msg)
         yield line, cells
     if not width:
         msg = f"{name_of(path)} is empty"
         raise ValueError(msg)
+
+
+def _of_table(source: Iterable[Row], form: Form) -> Iterator[Row]:
+    """The rows without lines that are none, and without the blank cell after a separator at the end."""
+    for line, cells in source:
+        if line not in form.beside:
+            yield line, cells[:-1] if form.trailing and cells and not cells[-1] else cells
 
 
 def numbers(
@@ -233,12 +245,12 @@ def numbers(
             elif value is None or not math.isfinite(value):
                 name = f" ({names[column]})" if names and names[column] else ""
                 complaint = complaint_of(cells[column], value, cells, reader.kind)
-                msg = f"{name_of(path)}: line {line}, column {column + 1}{name} {complaint}"
+                msg = f"{where(path, line)}, column {column + 1}{name} {complaint}"
                 raise ValueError(msg)
             values.append(value)
         if len(values) > most:
-            hint = f"if you trust it: gzip -dc {name_of(path)} | mapdpm ... -"
-            msg = f"{name_of(path)}: line {line}: the numbers so far take {8 * len(values)} bytes of memory; {hint}"
+            hint = f"if you trust it: gzip -dc {name_of(path)} | mapdpm ... -, or save it as CSV"
+            msg = f"{where(path, line)}: the numbers so far take {8 * len(values)} bytes of memory; {hint}"
             raise ValueError(msg)
     return np.asarray(values).reshape(-1, len(columns))
 
@@ -248,13 +260,18 @@ def _most_values(path: str | Path) -> float:
     if str(path) == STDIN or not Path(path).is_file():
         return math.inf
     with Path(path).open("rb") as file:
-        compressed = file.read(len(GZIP)) == GZIP
+        compressed = file.read(len(GZIP)) == GZIP or is_book(path)
     return (SPARE + RATIO * Path(path).stat().st_size) / np.dtype(np.float64).itemsize if compressed else math.inf
 
 
 def name_of(path: str | Path) -> str:
     """The name of a file in messages."""
     return "standard input" if str(path) == STDIN else str(path)
+
+
+def where(path: str | Path, line: int) -> str:
+    """The name of a file in messages, with that of a line, or of a row in a file of Excel or Parquet."""
+    return f"{name_of(path)}: {'row' if is_book(path) else 'line'} {line}"
 
 
 def counted(number: int, thing: str) -> str:
@@ -309,8 +326,7 @@ def _lines(path: str | Path, form: Form) -> Iterator[Row]:
         try:
             for cells in reader:
                 # A quoted cell may span lines: a row is known by its first.
-                if lines.first not in form.beside:
-                    yield lines.first, cells[:-1] if form.trailing and cells and not cells[-1] else cells
+                yield lines.first, cells
                 lines.first, lines.length, lines.columns = reader.line_num + 1, 0, 0
         except UnicodeError:
             name = "UTF-8" if form.encoding == UTF_8 else form.encoding

@@ -14,7 +14,7 @@ import mapdpm
 from repository import ROOT
 from tests.marks import complete_but
 
-GUESTS = ("numba", "scipy", "matplotlib", "sklearn", "pandas", "pyod", "river", "paho")
+GUESTS = ("numba", "scipy", "matplotlib", "sklearn", "pandas", "pyod", "river", "paho", "openpyxl", "pyarrow")
 
 
 def child(code: str) -> str:

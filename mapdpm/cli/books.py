@@ -1,0 +1,107 @@
+"""Tables of Excel and Parquet files as rows of text, by openpyxl and pyarrow, which are extras."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+from xml.etree.ElementTree import ParseError
+
+EXCEL, PARQUET = "excel", "parquet"
+ZIP, OLD_EXCEL, PARQUET_BEGINS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"PAR1"
+_DAMAGED = (zipfile.BadZipFile, zlib.error, ParseError, EOFError, KeyError, ValueError, OSError)
+_WORKBOOK = "xl/workbook.xml"
+
+
+def book_of(path: str | Path, begins: bytes) -> str | None:
+    """EXCEL or PARQUET, where a file that begins so is one, else None; ValueError for archives and old files."""
+    if begins.startswith(PARQUET_BEGINS):
+        kind = PARQUET
+    elif begins.startswith(ZIP):
+        kind = EXCEL
+    elif begins.startswith(OLD_EXCEL):
+        _refuse(f"{path} is an old file of Excel (.xls); save it as .xlsx or as CSV")
+    else:
+        return None
+    if not Path(path).is_file():
+        _refuse("Excel and Parquet are not read from standard input; name the file")
+    if kind == EXCEL and not _is_workbook(path):
+        _refuse(f"{path} is a ZIP archive and no file of Excel; unpack it, or save the table as .xlsx or CSV")
+    return kind
+
+
+def is_book(path: str | Path) -> bool:
+    """Whether a file is of Excel or Parquet, by its first bytes."""
+    if not Path(path).is_file():
+        return False
+    with Path(path).open("rb") as file:
+        return file.read(len(ZIP)) in {ZIP, PARQUET_BEGINS}
+
+
+def book_rows(path: str | Path, kind: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of the first sheet, or of a Parquet file, whose names are row 0: their numbers and cells.
+
+    Cells of a row end with its last value, or with the width of the first row; a row without any is empty. ImportError
+    where the extra is not installed, ValueError where the file is damaged.
+    """
+    source = _excel_rows(path) if kind == EXCEL else _parquet_rows(path)
+    width = 0
+    try:
+        for number, values in source:
+            cells = [_text(value) for value in values]
+            while cells and not cells[-1].strip() and (kind == EXCEL or not width):
+                cells.pop()
+            width = width or len(cells)
+            yield number, cells + [""] * (width - len(cells)) if cells else []
+    except _DAMAGED as error:
+        _refuse(f"{path} is no whole file of {kind.title()}: {error}")
+
+
+def _excel_rows(path: str | Path) -> Iterator[tuple[int, Any]]:
+    try:
+        import openpyxl  # noqa: PLC0415  (an extra)
+    except ImportError:
+        msg = f"{path} is a file of Excel, which needs openpyxl: pip install 'mapdpm[excel]'"
+        raise ImportError(msg) from None
+    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    try:
+        yield from enumerate(book.worksheets[0].iter_rows(values_only=True), 1)
+    finally:
+        book.close()
+
+
+def _parquet_rows(path: str | Path) -> Iterator[tuple[int, Any]]:
+    try:
+        import pyarrow.parquet  # noqa: PLC0415  (an extra)
+    except ImportError:
+        msg = f"{path} is a Parquet file, which needs pyarrow: pip install 'mapdpm[parquet]'"
+        raise ImportError(msg) from None
+    with pyarrow.parquet.ParquetFile(path) as file:
+        batches = ([column.to_pylist() for column in batch.columns] for batch in file.iter_batches())
+        rows = itertools.chain.from_iterable(zip(*columns, strict=True) for columns in batches)
+        yield from enumerate(itertools.chain([file.schema_arrow.names], rows))
+
+
+def _text(value: Any) -> str:
+    """A cell as CSV files have it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat(" ") if isinstance(value, dt.datetime) else str(value)
+
+
+def _is_workbook(path: str | Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _WORKBOOK in archive.namelist()
+    except zipfile.BadZipFile:
+        return False
+
+
+def _refuse(message: str) -> NoReturn:
+    raise ValueError(message)
