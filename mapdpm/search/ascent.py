@@ -15,6 +15,9 @@ _POINTS_PER_CHANGE = 1000
 _SWEEPS_BEFORE_MOVES = 20
 """And at the latest after so many sweeps moves are tried: points of a wrong cluster may go on for thousands."""
 
+NEVER: Callable[[], bool] = bool
+"""Whether time is up, where there is no limit: ``bool()`` is a quick False."""
+
 MOST_HIDDEN_GAINS = 10
 """The run ends after this many gains in a row that the log joint does not show.
 
@@ -173,7 +176,7 @@ class _Run:
             self.state, moved = self.problem.swept(self.state)
             self.n_sweeps += 1
             self.in_a_row += 1
-            self.converged = moved == 0
+            self.converged = moved == 0 and not self.plan.expired()  # a late sweep may have visited some points only
             self._record(moved, "sweep")
             self.ended |= not self.converged and (self.in_a_row >= self.plan.max_sweeps or self.plan.expired())
 

@@ -248,7 +248,7 @@ class Climb:
     def _problem(self, points: Any, weights: Any) -> Problem:
         """The problem of moving some points, which are less the anchor."""
         model = Model(self.frame.likelihood, self.frame.prior, points, weights)
-        return Problem.of(model, self.frame.backend, self.limits.max_clusters)
+        return Problem.of(model, self.frame.backend, self.limits.max_clusters, self.limits.expired)
 
     def _with(self, base: Sums, picked: Picked, slots: Labels, K: int) -> Sums:
         """The sums of ``base`` and of the picked points."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mapdpm.protocol import Labels, Matrix, Vector, Weights
-from mapdpm.search.ascent import FitProgress
+from mapdpm.search.ascent import NEVER, FitProgress
 from mapdpm.validation import Points
 
 _BLOCK = 4096
@@ -18,7 +18,7 @@ class Limits(NamedTuple):
     """The most passes, whether time is up, and the report after each pass, which may end the run."""
 
     max_passes: int
-    expired: Callable[[], bool] = lambda: False
+    expired: Callable[[], bool] = NEVER
     report: Callable[[FitProgress], bool] = lambda _: False
 
 
@@ -53,7 +53,7 @@ def dp_means(
     centres = means_of(points, w, labels)
     objectives = [objective_of(points, w, labels, centres, lam)]
     for number in range(1, limits.max_passes + 1):
-        found = _pass(columns, w, centres, lam, max_clusters, limits.expired)
+        found = _pass(columns, w, (labels, centres), lam, max_clusters, limits.expired)
         moved = int(np.count_nonzero(found != labels))
         used = np.unique(found)
         labels = np.searchsorted(used, found).astype(np.int64)
@@ -82,7 +82,7 @@ def farthest_first(points: Points, w: Vector, n_clusters: int) -> float:
 
 def nearest_centres(points: Points, centres: Matrix) -> tuple[Labels, Vector]:
     """The nearest of ``centres`` to each point (the first if several are equal), and its squared distance."""
-    return _nearest(_columns(points), centres)
+    return _nearest(_columns(points), centres, np.zeros(len(points), dtype=np.int64))
 
 
 def distances_from(points: Points, centres: Matrix) -> Matrix:
@@ -105,10 +105,19 @@ def objective_of(points: Points, w: Vector, labels: Labels, centres: Matrix, lam
 
 
 def _pass(
-    columns: Matrix, w: Vector, centres: Matrix, lam: float, max_clusters: int | None, expired: Callable[[], bool]
+    columns: Matrix,
+    w: Vector,
+    known: tuple[Labels, Matrix],
+    lam: float,
+    max_clusters: int | None,
+    expired: Callable[[], bool],
 ) -> Labels:
-    """The new labels; those from ``len(centres)`` on belong to clusters that the pass opened."""
-    labels, distances = _nearest(columns, centres)
+    """The new labels; those from ``len(centres)`` on belong to clusters that the pass opened.
+
+    ``known`` are the labels before, which points keep that are not visited in time, and the centres.
+    """
+    before, centres = known
+    labels, distances = _nearest(columns, centres, before, expired)
     K, at = len(centres), 0
     while (max_clusters is None or max_clusters > K) and not expired():
         far = np.flatnonzero(w[at:] * distances[at:] > lam)
@@ -123,11 +132,17 @@ def _pass(
     return labels
 
 
-def _nearest(columns: Matrix, centres: Matrix) -> tuple[Labels, Vector]:
+def _nearest(
+    columns: Matrix, centres: Matrix, before: Labels, expired: Callable[[], bool] = NEVER
+) -> tuple[Labels, Vector]:
+    """The nearest centres, and the distances; where time is up, labels are those ``before``."""
     n = columns.shape[1]
-    labels, distances = np.zeros(n, dtype=np.int64), np.full(n, np.inf)
+    labels, distances = before.copy(), np.full(n, np.inf)
     for block in _blocks(n):
+        if expired():
+            break
         part, nearest, at = columns[:, block], distances[block], labels[block]
+        at[:] = 0
         for k, centre in enumerate(centres):
             found = _squared_distances(part, centre)
             closer = found < nearest

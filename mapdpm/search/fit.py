@@ -120,7 +120,8 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
     if order is not None:
         data = point_set(data).rows(order)
         start = start if isinstance(start, str) else in_order_of_appearance(start[order])
-    problem: Any = Problem.of(Model(seen.shifted, settings.prior, data, positive), backend, settings.max_clusters)
+    model = Model(seen.shifted, settings.prior, data, positive)
+    problem: Any = Problem.of(model, backend, settings.max_clusters, deadline.expired)
     if structure is not None:
         problem = structure.problem_of(problem)
     plan = search.plan(deadline)

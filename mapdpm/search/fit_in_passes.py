@@ -83,7 +83,7 @@ def climbed(
     rng = search.generator()
     prior = frame.prior.of_sample(len(sample.numbers) / run.n_points)
     model = Model(frame.likelihood, prior, sample.points, sample.weights)
-    problem = Problem.of(model, frame.backend, max_clusters)
+    problem = Problem.of(model, frame.backend, max_clusters, deadline.expired)
     plan = search.plan(deadline)
     starts = Starts(init, problem.later(plan), search.n_restarts)
     best, _ = best_of_runs(problem, starts, plan, rng, unheard, search.n_jobs)

@@ -66,7 +66,8 @@ def fit_means(settings: MeansSettings, points: Points, weights: Weights) -> Fitt
     labels, objectives = passes.labels, passes.objectives
     n_sweeps, converged = len(objectives) - 1, passes.converged and not (search.moves and passes.stopped)
     if search.moves and not passes.stopped:
-        problem = Problem.of(Model(family, ClusterPenalty(lam), data, positive), backend, settings.n_clusters)
+        model = Model(family, ClusterPenalty(lam), data, positive)
+        problem = Problem.of(model, backend, settings.n_clusters, deadline.expired)
         starts, plan = Starts(labels, _LATER_STARTS, search.n_restarts), search.plan(deadline)
         run, _ = best_of_runs(problem, starts, plan, search.generator(), report, search.n_jobs)
         run = finished(problem, run, plan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,12 +12,14 @@ from mapdpm.backends import Backend
 from mapdpm.data import point_set
 from mapdpm.data.standard import cells_of
 from mapdpm.protocol import Labels, Model, Vector
-from mapdpm.search.ascent import Plan, Report
+from mapdpm.search.ascent import NEVER, Plan, Report
 from mapdpm.search.exhaustive import MOST_POINTS, shapes_of
 from mapdpm.state import ClusterState, blank_row, compacted, empty, resized
 
 _FIRST_CAPACITY = 16
 _GIBBS_SWEEPS = 3
+_NUMBERS = 1 << 25
+"""So many numbers, of rows times points, are read from one look at the clock to the next."""
 _CELLS, _CELLS_OF_A_RUN, _FEWEST_IN_CELL = "cells", (10, 81), 4
 
 
@@ -30,11 +32,16 @@ class Problem(NamedTuple):
     n_points: int
     blank: Vector
     """The row of an empty cluster. It is made once: a search makes many parts, and they may be small."""
+    expired: Callable[[], bool] = NEVER
+    """Whether time is up; sweeps and starts over many points end soon after."""
 
     @classmethod
-    def of(cls, model: Model, backend: Backend, max_clusters: int | None) -> Problem:
+    def of(
+        cls, model: Model, backend: Backend, max_clusters: int | None, expired: Callable[[], bool] = NEVER
+    ) -> Problem:
         """The problem of clustering the points of ``model``."""
-        return cls(model, backend, max_clusters, point_set(model.data).n_points, blank_row(model.likelihood))
+        n_points = point_set(model.data).n_points
+        return cls(model, backend, max_clusters, n_points, blank_row(model.likelihood), expired)
 
     @property
     def few(self) -> int:
@@ -85,13 +92,22 @@ class Problem(NamedTuple):
         return self.filled(self.empty(len(order), self.capacity(1)), order)
 
     def filled(self, state: ClusterState, order: Labels) -> ClusterState:
-        """Add the unassigned points of ``order`` one by one. Edits ``state``, or replaces it when it grows."""
+        """Add the unassigned points of ``order`` one by one. Edits ``state``, or replaces it when it grows.
+
+        Points that are still out when time is up join the largest cluster.
+        """
         passed = 0
         while True:
-            passed += self.backend.sequential_start(self.model, state, order[passed:], self.may_grow(state))
+            end = self._next_look(state, passed, len(order))
+            passed += self.backend.sequential_start(self.model, state, order[passed:end], self.may_grow(state))
             if passed == len(order):
                 return state
-            state = self.grown(state)
+            if self.expired():
+                state.labels[order[passed:]] = np.argmax(state.counts)
+                self.refresh(state)
+                return state
+            if passed < end:
+                state = self.grown(state)
 
     def put_back(self, state: ClusterState, slots: Labels, points: Labels, part: ClusterState) -> ClusterState:
         """``state``, edited or its larger successor, whose ``slots`` now hold ``points`` as ``part`` clusters them.
@@ -151,15 +167,39 @@ class Problem(NamedTuple):
         """The state after one sweep (Raykov2014 (15)), and how many points moved.
 
         Each point in turn moves to the slot that raises the log joint most. Edits ``state``, or replaces it when it
-        grows. O(N K D).
+        grows. O(N K D). It ends early when time is up.
         """
-        position, moved = 0, 0
+        position, moved, n = 0, 0, len(state.labels)
         while True:
-            position, more = self.backend.sweep(self.model, state, position, self.may_grow(state))
+            end = self._next_look(state, position, n)
+            model, first = self._first(state, end)
+            position, more = self.backend.sweep(model, first, position, self.may_grow(state))
             moved += int(more)
-            if position == len(state.labels):
+            if position == n or self.expired():
                 return state, moved
-            state = self.grown(state)
+            if position < end:
+                state = self.grown(state)
+
+    def _next_look(self, state: ClusterState, position: int, n: int) -> int:
+        """The point, of ``n``, at which to look at the clock again; without a time limit, that after the last."""
+        if self.expired is NEVER:
+            return n
+        return min(n, position + max(1, _NUMBERS // (self.blank.size * max(state.n_clusters, _FIRST_CAPACITY))))
+
+    def _first(self, state: ClusterState, end: int) -> tuple[Model, ClusterState]:
+        """The points before ``end``, and their state: its counts and rows are those of all, and so is what it edits."""
+        n, (likelihood, prior, data, weights) = len(state.labels), self.model
+        if end == n:
+            return self.model, state
+
+        def part(first: int, last: int) -> Model:
+            own = None if weights is None else weights[first:last]
+            return Model(likelihood, prior, point_set(data).part(first, last), own)
+
+        # rows that are made anew need the points that are not there
+        others = self.empty(0, state.capacity)._replace(labels=state.labels[end:])
+        self.backend.statistics(part(end, n), others)
+        return part(0, end), state._replace(labels=state.labels[:end], base=others.rows)
 
     def log_joint(self, state: ClusterState) -> float:
         """log p(x, z), in nats."""

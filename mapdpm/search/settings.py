@@ -13,7 +13,7 @@ import numpy as np
 from mapdpm import backends, names
 from mapdpm.protocol import Labels
 from mapdpm.rng import seeded
-from mapdpm.search.ascent import FitProgress, MakeMove, Plan, Report, unheard
+from mapdpm.search.ascent import NEVER, FitProgress, MakeMove, Plan, Report, unheard
 from mapdpm.search.moves.catalogue import MOVES
 from mapdpm.validation import (
     check_callable,
@@ -124,8 +124,8 @@ class Deadline:
 
     def __init__(self, time_limit: float | None) -> None:
         self._end = math.inf if time_limit is None else time.monotonic() + time_limit
-        self.expired: Callable[[], bool] = bool if time_limit is None else self._expired
-        """Whether no time is left. Searches ask often, and ``bool()`` is a quick False."""
+        self.expired: Callable[[], bool] = NEVER if time_limit is None else self._expired
+        """Whether no time is left; ``NEVER`` without a limit."""
 
     def _expired(self) -> bool:
         return time.monotonic() >= self._end

@@ -1,0 +1,124 @@
+"""A search ends soon after its time is up: the clock is looked at between blocks of points, and the result is valid."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from mapdpm import DPMeans, NormalGamma
+from mapdpm.backends import resolve
+from mapdpm.partition_priors import partition_prior
+from mapdpm.protocol import Model
+from mapdpm.search import problem as problems
+from mapdpm.search import settings
+from mapdpm.search.ascent import NEVER
+from mapdpm.search.problem import Problem
+from tests.families import FAMILIES, KINDS_OF_ROWS, example
+from tests.marks import complete_but
+
+N = 300
+
+
+class Clock:
+    """Time that passes by looks at it: one second each."""
+
+    def __init__(self):
+        self.looks = itertools.count()
+
+    def monotonic(self):
+        return float(next(self.looks))
+
+
+def after(looks):
+    """Whether time is up, which it is after so many looks."""
+    left = itertools.count(looks, -1)
+    return lambda: next(left) <= 0
+
+
+def problem_of(family, backend, expired, *, weighs=False):
+    rng = np.random.default_rng(5)
+    likelihood, data = example(family, rng, N, 3)
+    weights = rng.uniform(0.1, 3.0, N) if weighs else None
+    model = Model(likelihood, partition_prior(2.0, 0.0), data, weights)
+    return Problem.of(model, resolve(backend, likelihood), None, expired)
+
+
+def check(problem, state):
+    """All points have labels, and rows and log joint are those of the labels."""
+    fresh = state.copy()
+    problem.refresh(fresh)
+    assert state.labels.min() >= 0
+    np.testing.assert_array_equal(state.counts, fresh.counts)
+    np.testing.assert_allclose(problem.log_joint(state), problem.log_joint(fresh), rtol=1e-9)
+
+
+@pytest.fixture
+def short_blocks(monkeypatch):
+    monkeypatch.setattr(problems, "_NUMBERS", 5000)
+
+
+@pytest.mark.usefixtures("short_blocks")
+@pytest.mark.parametrize("weighs", [False, True])
+@pytest.mark.parametrize("backend", complete_but(["c"], ["c", "python"]))
+@pytest.mark.parametrize("family", complete_but(KINDS_OF_ROWS, FAMILIES))
+def test_blocks_change_no_bit(family, backend, weighs):
+    found = []
+    for expired in (NEVER, lambda: False):
+        problem = problem_of(family, backend, expired, weighs=weighs)
+        state = problem.sequential(np.random.default_rng(1).permutation(N))
+        state, moved = problem.swept(state)
+        state, more = problem.swept(state)
+        found.append((state.labels, state.counts, state.rows, moved, more))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.usefixtures("short_blocks")
+@pytest.mark.parametrize("family", complete_but(KINDS_OF_ROWS, FAMILIES))
+@pytest.mark.parametrize("looks", [0, 1])
+def test_a_late_start_and_a_late_sweep_are_valid(family, looks):
+    problem = problem_of(family, "c", after(looks))
+    state = problem.sequential(np.arange(N))
+    whole = problem_of(family, "c", NEVER).sequential(np.arange(N))
+    np.testing.assert_array_equal(state.labels[:10], whole.labels[:10])
+    np.testing.assert_array_equal(state.labels[-50:], np.argmax(state.counts))
+    check(problem, state)
+    problem, labels = problem._replace(expired=after(looks)), np.arange(N) % 60
+    state, moved = problem.swept(problem.from_labels(labels))
+    assert moved
+    np.testing.assert_array_equal(state.labels[-50:], labels[-50:])  # these were not reached
+    check(problem, state)
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_a_row_made_anew_knows_the_points_behind_the_block():
+    # a point so far away that taking it out of the row loses all digits of the others
+    problem = problem_of(NormalGamma, "c", lambda: False)
+    data = problem.model.data.copy()
+    data[3] = 1e12
+    problem = problem._replace(model=problem.model._replace(data=data))
+    state, _ = problem.swept(problem.from_labels(np.arange(N) % 2))
+    whole = problem._replace(expired=NEVER)
+    other, _ = whole.swept(whole.from_labels(np.arange(N) % 2))
+    np.testing.assert_array_equal(state.labels, other.labels)
+    check(problem, state)
+
+
+@pytest.mark.usefixtures("short_blocks")
+@pytest.mark.parametrize("seconds", [2, 9, 40])
+def test_dp_means_ends_in_time(monkeypatch, seconds):
+    clock = Clock()
+    monkeypatch.setattr(settings, "time", clock)
+    X = np.random.default_rng(2).normal(size=(3000, 2))
+    with pytest.warns(UserWarning, match="time_limit"):
+        model = DPMeans(1e-6, time_limit=seconds).fit(X)
+    assert next(clock.looks) <= seconds + 12
+    assert not model.converged_
+    assert model.n_clusters_ < len(X) / 2
+    _, sizes = np.unique(model.labels_, return_counts=True)
+    centres = np.array([X[model.labels_ == k].mean(axis=0) for k in range(model.n_clusters_)])
+    expected = ((X - centres[model.labels_]) ** 2).sum() + 1e-6 * model.n_clusters_
+    assert sizes.sum() == len(X)
+    np.testing.assert_allclose(model.history_[-1], expected, rtol=1e-9)
