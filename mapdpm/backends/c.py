@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -146,10 +147,12 @@ class CBackend(CStates, Composed):
     def settle(self, model: Model, state: ClusterState, most: int) -> None:
         run("settle", model, state, SPACE, most)
 
-    def largest_evidence(self, made_by: Any, state: ClusterState, widths: Widths, logs: Vector) -> tuple[Vector, float]:
+    def largest_evidence(
+        self, made_by: Any, state: ClusterState, widths: Widths, logs: Vector, expired: Callable[[], bool] = bool
+    ) -> tuple[Vector, float]:
         # the rows of a Normal-inverse-Wishart know a prior, and numpy restates them; others are not flat parameters
         if isinstance(made_by, NormalInverseWishart) or not has_twin(made_by):
-            return super().largest_evidence(made_by, state, widths, logs)
+            return super().largest_evidence(made_by, state, widths, logs, expired)
         found, gain, fields = logs.copy(), np.zeros(1), {"n_logs": len(logs), "parameters": flat_of(widths.likelihood)}
         sought = Struct("mapdpm_widths", {**fields, "log_of": _log_of(widths), **widths.box._asdict()})
         run("largest_evidence", without_points(made_by, None), state, SPACE, sought, found, gain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from mapdpm.backends import agglomeration, evidence, halves, parts, states
@@ -22,10 +23,15 @@ class Composed(Protocol):
             most -= 1
 
     def largest_evidence(
-        self: Any, made_by: Any, state: ClusterState, widths: evidence.Widths, logs: Vector
+        self: Any,
+        made_by: Any,
+        state: ClusterState,
+        widths: evidence.Widths,
+        logs: Vector,
+        expired: Callable[[], bool] = bool,
     ) -> tuple[Vector, float]:
         """The place of ``widths`` with the largest evidence for the clusters of ``state``, and its gain on ``logs``."""
-        return evidence.largest_evidence(self, made_by, state, widths, logs)
+        return evidence.largest_evidence(self, made_by, state, widths, logs, expired)
 
     def best_halves(self: Any, model: Model, draws: halves.Draws, tried: halves.Tried) -> halves.Halves:
         """The best two clusters of all points, from several starts; None if no start gives two new ones."""

@@ -65,11 +65,17 @@ class Widths(NamedTuple):
 
 
 def largest_evidence(
-    backend: Any, made_by: Any, state: ClusterState, widths: Widths, logs: Vector
+    backend: Any,
+    made_by: Any,
+    state: ClusterState,
+    widths: Widths,
+    logs: Vector,
+    expired: Callable[[], bool] = bool,
 ) -> tuple[Vector, float]:
     """The place of largest evidence for the clusters of ``state``, by a search from ``logs``; and its gain on these.
 
-    ``made_by`` is the likelihood of the rows. O(K D) for each place that is tried.
+    ``made_by`` is the likelihood of the rows. O(K D) for each place that is tried. Where time is up, the place is the
+    best so far.
     """
     live = state.counts > 0
     counts, statistics = state.counts[live], state.rows[live, : made_by.n_statistics()]
@@ -77,16 +83,19 @@ def largest_evidence(
     known = {"made_by": made_by, "counts": counts, "statistics": statistics}
     of_prior: Callable[[Any], float] = functools.partial(log_evidence, backend, **known)
     if isinstance(made_by, NormalInverseWishart):  # its statistics have the prior in them
-        of_prior = full_evidence(statistics, made_by, widths.likelihood)
+        of_full = full_evidence(statistics, made_by, widths.likelihood, expired)
+        if of_full is None:
+            return logs, 0.0
+        of_prior = of_full
 
     def evidence(there: Vector) -> float:
         return of_prior(widths.at(there))
 
-    found = largest(evidence, np.clip(logs, widths.box.low, widths.box.high), widths.box)
+    found = largest(evidence, np.clip(logs, widths.box.low, widths.box.high), widths.box, expired)
     return found, evidence(found) - evidence(logs)
 
 
-def largest(at: Callable[[Vector], float], logs: Vector, box: Box) -> Vector:
+def largest(at: Callable[[Vector], float], logs: Vector, box: Box, expired: Callable[[], bool] = bool) -> Vector:
     """The place in ``box`` where ``at`` is largest, by a search from ``logs``.
 
     Powell's method (1964): Brent's along each of some directions in turn, which are the axes at first. The joint change
@@ -95,6 +104,8 @@ def largest(at: Callable[[Vector], float], logs: Vector, box: Box) -> Vector:
     axes = list(np.eye(len(logs)))
     directions, best = axes, at(logs)
     for _ in range(_MOST_CYCLES):
+        if expired():
+            break
         before, first, gains = best, logs, []
         for direction in directions:
             logs, value = _best_along(at, (logs, best), direction, box)

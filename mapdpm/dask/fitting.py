@@ -31,7 +31,7 @@ from mapdpm.search.fit_in_passes import climbed, has_passes, in_order, sample_of
 from mapdpm.search.fit_means import SHARE, FittedMeans, within_range
 from mapdpm.search.fitted_prior import fitted_prior
 from mapdpm.search.observed import anchor_for, anchor_of, check_likelihood
-from mapdpm.search.settings import Deadline, SearchSettings, check_search, reporter
+from mapdpm.search.settings import SearchSettings, check_search, reporter
 from mapdpm.search.widths import family_to_fit
 from mapdpm.state import mixture_of
 
@@ -126,14 +126,12 @@ def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, delayed:
         msg = f"{named(likelihood)} has no verb `tangent`, which passes over chunks need"
         raise ValueError(msg)
     run = OnDask(client, delayed, Read(family or likelihood, settings.prior.discount))
-    deadline = Deadline(search.time_limit)
     raw = sample_of(run, Frame(None, settings.prior, np.zeros(run.n_features), "python"))
     if likelihood is None:
         likelihood = NormalGamma.described_by(*variances_of(run.moments))  # type: ignore[arg-type]  # arrays have them
     likelihood = likelihood.for_data(raw.points) if family is None else with_steps(family, raw.points)
     prior = settings.prior.of_sample(len(raw.numbers) / run.n_points)
-    in_time = search._replace(time_limit=deadline.left())
-    of_sample = settings._replace(likelihood=likelihood, prior=prior, search=in_time)
+    of_sample = settings._replace(likelihood=likelihood, prior=prior, search=search)
     whole = likelihood, run, raw
     first = fit_of_sample(model.relevance, of_sample, run, raw)
     if first is not None and not first.relevance.is_all:
@@ -149,7 +147,7 @@ def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, delayed:
     backend = resolve(search.backend, reader)
     frame = frame_of(reader, settings.prior, anchor_for(likelihood, raw.points), backend.name)
     sample = raw._replace(points=frame.shifted(raw.points))
-    found = climbed(run, frame, sample, str(settings.init), settings.max_clusters, search, deadline)
+    found = climbed(run, frame, sample, str(settings.init), settings.max_clusters, search)
     clusters = run(frame, passes.plain, in_order(found)).sums[0]  # ties go by this order in `labels`, too
     mixture = mixture_of(frame.likelihood, settings.prior, frame.anchor, *clusters)
     fitted = Fitted(likelihood, mixture, None, found.history, found.n_passes, found.converged, backend.name, warm=None)
@@ -159,7 +157,6 @@ def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, delayed:
 
 def _fit_means(model: DPMeans, search: SearchSettings, run: OnDask) -> DPMeans:
     assert run.moments is not None  # noqa: S101  (arrays have them)
-    deadline = Deadline(search.time_limit)
     lam, cap = model._cluster_cost(run.n_points)  # noqa: SLF001  (of one package)
     # The tolerance of a move is a number, and distances have a unit: in that of all points' spread they are near 1.
     variance = float(run.moments[1 + run.n_features :].sum() / run.moments[0])
@@ -181,10 +178,10 @@ def _fit_means(model: DPMeans, search: SearchSettings, run: OnDask) -> DPMeans:
     family: Any = SquaredDistance(np.full(run.n_features, lam))
     backend = resolve(search.backend, family)
     frame = Frame(family, ClusterPenalty(lam), anchor, backend.name)
-    limits = Limits(search.max_sweeps, deadline.expired)
+    limits = Limits(search.max_sweeps, search.deadline.expired)
     share = len(sample.numbers) / run.n_points
     start = dp_means(sample.points, sample.weights, lam * share, cap, limits).labels
-    found = climbed(run, frame, sample, start, cap, search, deadline)
+    found = climbed(run, frame, sample, start, cap, search)
     centres = (found.clusters.statistics[:, 1 : 1 + run.n_features] + anchor) / scale
     objectives = np.minimum.accumulate(-np.array(found.history)) / (scale * scale)
     lam /= scale * scale

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,14 @@ def standard_columns(data: Any) -> Matrix:
     return columns
 
 
-def cells_of(data: Any, n_cells: int) -> Labels:
-    """A balanced partition of points: the largest cell is halved at the median of its longest direction, and so on."""
+def cells_of(data: Any, n_cells: int, expired: Callable[[], bool] = bool) -> Labels:
+    """A balanced partition of points: the largest cell is halved at the median of its longest direction, and so on.
+
+    It has fewer cells where time is up before.
+    """
     X = np.nan_to_num(standardised(data), posinf=0.0, neginf=0.0)
     heap = [(-len(X), 0, np.arange(len(X)))]
-    while len(heap) < n_cells:
+    while len(heap) < n_cells and not expired():
         _, number, own = heapq.heappop(heap)
         apart = X[own] - X[own].mean(axis=0)
         direction = np.linalg.eigh(apart.T @ apart)[1][:, -1]

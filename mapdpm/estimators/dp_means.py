@@ -123,9 +123,10 @@ class DPMeans(_Parameters, FittedEstimator, WeightedEstimator):
         ``sample_weight``, one number for each point, multiplies squared distances; points of weight 0 are ignored.
         ValueError where a parameter or the data is invalid.
         """
+        search = check_search(self)
         names, points = column_names(X), check_points(X)
         init = check_init(self, len(points))
-        settings = MeansSettings(*self._cluster_cost(len(points)), check_search(self), init)
+        settings = MeansSettings(*self._cluster_cost(len(points)), search, init)
         weights = check_weights(sample_weight, len(points), 0.0)
         taken, _ = taking_part(points, weights, present_points(weights))
         with np.errstate(over="ignore"):

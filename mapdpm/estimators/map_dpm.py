@@ -23,7 +23,7 @@ from mapdpm.names import AUTO, COVARIANCE, MISSING, STARTS
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Vector
 from mapdpm.search.fit import FitSettings, WarmStart
-from mapdpm.search.settings import ColumnParameters, SearchParameters, check_init, check_search
+from mapdpm.search.settings import ColumnParameters, SearchParameters, SearchSettings, check_init, check_search
 from mapdpm.search.widths import family_to_fit
 from mapdpm.validation import check_count, check_weights
 
@@ -193,8 +193,9 @@ class MAPDPM(_Parameters, AssessingMixture, WeightedEstimator):
         ValueError
             A parameter or the data is invalid; the message says where, and what was got.
         """
+        search = check_search(self)
         names, points, plan = self._read_to_fit(X, self.missing, sample_weight)
-        self._fit_points(points, sample_weight, names=names, plan=plan)
+        self._fit_points(points, sample_weight, names=names, plan=plan, search=search)
         return self
 
     def _fit_points(
@@ -204,13 +205,14 @@ class MAPDPM(_Parameters, AssessingMixture, WeightedEstimator):
         warm: WarmStart | None = None,
         names: Names | None = None,
         plan: Plan | None = None,
+        search: SearchSettings | None = None,
     ) -> WarmStart | None:
         """``fit`` to points in the form that the likelihood reads; returns the warm start of the next fit.
 
         ``plan`` has the likelihood of the estimator where it depends on the columns.
         """
         n_points = point_set(points).n_points
-        settings = self._settings(n_points)
+        settings = self._settings(n_points, search)
         if plan is not None:
             settings = settings._replace(**plan._asdict())
         weights = check_weights(sample_weight, n_points, self.discount)
@@ -273,9 +275,9 @@ class MAPDPM(_Parameters, AssessingMixture, WeightedEstimator):
         estimator._restore(mixture, restored, extras)
         return estimator
 
-    def _settings(self, n_points: int) -> FitSettings:
-        """The parameters, checked."""
-        search = check_search(self)
+    def _settings(self, n_points: int, search: SearchSettings | None = None) -> FitSettings:
+        """The parameters, checked; those of the ``search`` may have been before."""
+        search = check_search(self) if search is None else search
         if self.groups is not None:
             check_groups(self.groups)
         prior = partition_prior(self.alpha, self.discount)

@@ -14,17 +14,26 @@ from mapdpm.protocol import Matrix, Vector
 
 
 def full_evidence(
-    statistics: Matrix, made_by: NormalInverseWishart, base: NormalInverseWishart
-) -> Callable[[NormalInverseWishart], float]:
+    statistics: Matrix,
+    made_by: NormalInverseWishart,
+    base: NormalInverseWishart,
+    expired: Callable[[], bool] = bool,
+) -> Callable[[NormalInverseWishart], float] | None:
     """sum_k log p(x_{c_k}) as a function of the prior, which is ``base`` but for c0, nu0 and a factor of psi0.
 
     maths (35): with psi0 = R R' and the eigenvalues l of R^-1 S R'^-1, S the squares of a cluster, |f psi0 + S| is
-    |psi0| times the product of all f + l. So the function costs O(K D), after O(K D^3) once.
+    |psi0| times the product of all f + l. So the function costs O(K D), after O(K D^3) once. None
+    where time is up before.
     """
     D, n = len(base.m0), statistics[:, 0]
     squares = tri.products(statistics[:, 1 + D :]) - made_by.psi0
     root = np.linalg.inv(np.linalg.cholesky(base.psi0))
-    values, turned = np.linalg.eigh(root @ squares @ root.T)
+    turned = root @ squares @ root.T
+    values = np.empty(turned.shape[:2])
+    for k in range(len(turned)):
+        if expired():
+            return None
+        values[k], turned[k] = np.linalg.eigh(turned[k])
     values = np.maximum(values, 0.0)
     apart = np.einsum("kde,kd->ke", turned, (statistics[:, 1 : 1 + D] - base.m0) @ root.T) ** 2
     log_psi0 = -2.0 * float(np.log(np.diag(root)).sum())

@@ -27,7 +27,7 @@ from mapdpm.protocol import Labels, Likelihood, Matrix, Model, Vector
 from mapdpm.search.background import Relevance
 from mapdpm.search.fit import FitSettings, Structure
 from mapdpm.search.groups import GroupedProblem
-from mapdpm.search.settings import ColumnParameters, SearchParameters, check_init, check_search
+from mapdpm.search.settings import ColumnParameters, SearchParameters, SearchSettings, check_init, check_search
 from mapdpm.state import ClusterState, Mixture
 from mapdpm.validation import check_count
 
@@ -187,6 +187,7 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
         ValueError
             A parameter, the points or the groups are invalid; the message says where, and what was got.
         """
+        search = check_search(self)
         names, points, plan = self._read_to_fit(X)
         prior, hyperpriors = self._priors()
         tree = read_tree(chosen_groups(y, groups), point_set(points).n_points)
@@ -200,7 +201,7 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
         structure = Structure(
             lambda flat: GroupedProblem.of(flat, tree, prior), order, (*alphas, hyperpriors[-1]), "clusters"
         )
-        fitted = self._fit(self._settings(len(order), structure)._replace(**plan._asdict()), points)
+        fitted = self._fit(self._settings(len(order), structure, search)._replace(**plan._asdict()), points)
         self._take(fitted, names)
         self._tree = tree.own
         self._set_table(*fitted.counted)
@@ -265,11 +266,13 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
         alpha_priors = level_priors(self.alpha_prior) or (None,)
         return hierarchy(self.alpha, self.gamma), (*alpha_priors, self.gamma_prior)
 
-    def _settings(self, n_points: int, structure: Structure | None) -> FitSettings:
+    def _settings(
+        self, n_points: int, structure: Structure | None, search: SearchSettings | None = None
+    ) -> FitSettings:
         """The settings of the search, checked."""
         cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
         init, prior = check_init(self, n_points), partition_prior(self.gamma)
-        return FitSettings(self.likelihood, prior, cap, init, check_search(self), structure=structure)
+        return FitSettings(self.likelihood, prior, cap, init, search or check_search(self), structure=structure)
 
     def _adopt(
         self, mixture: Mixture, likelihood: Likelihood, backend: str, relevance: Relevance | None = None

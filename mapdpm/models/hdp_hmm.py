@@ -22,7 +22,7 @@ from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
 from mapdpm.search.background import Relevance
 from mapdpm.search.fit import FitSettings, Structure
 from mapdpm.search.sequences import SequenceProblem
-from mapdpm.search.settings import ColumnParameters, SearchParameters, check_init, check_search
+from mapdpm.search.settings import ColumnParameters, SearchParameters, SearchSettings, check_init, check_search
 from mapdpm.state import Mixture
 from mapdpm.validation import check_count
 
@@ -168,12 +168,13 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
             A parameter, the points or the sequences are invalid, or a sequence comes back after another one; the
             message says where, and what was got.
         """
+        search = check_search(self)
         names, points, plan = self._read_to_fit(X)
         prior, hyperpriors = self._priors()
         n = point_set(points).n_points
         chain = read_sequences(chosen_groups(y, sequences), n)
         structure = Structure(lambda flat: SequenceProblem.of(flat, chain, prior), None, hyperpriors, "states")
-        fitted = self._fit(self._settings(n, structure)._replace(**plan._asdict()), points)
+        fitted = self._fit(self._settings(n, structure, search)._replace(**plan._asdict()), points)
         self._take(fitted, names)
         self._set_table(*fitted.counted)
         return self
@@ -242,11 +243,13 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
         check_gamma_prior("gamma_prior", self.gamma_prior)
         return transitions(self.alpha, self.gamma, self.kappa), (self.alpha_prior, self.gamma_prior)
 
-    def _settings(self, n_points: int, structure: Structure | None) -> FitSettings:
+    def _settings(
+        self, n_points: int, structure: Structure | None, search: SearchSettings | None = None
+    ) -> FitSettings:
         """The settings of the search, checked."""
         most = None if self.max_states is None else check_count("max_states", self.max_states)
         init, prior = check_init(self, n_points), partition_prior(self.gamma)
-        return FitSettings(self.likelihood, prior, most, init, check_search(self), structure=structure)
+        return FitSettings(self.likelihood, prior, most, init, search or check_search(self), structure=structure)
 
     def _adopt(
         self, mixture: Mixture, likelihood: Likelihood, backend: str, relevance: Relevance | None = None

@@ -29,7 +29,7 @@ from mapdpm.search.observed import (
 )
 from mapdpm.search.problem import Problem
 from mapdpm.search.runs import finished, remembering, searched
-from mapdpm.search.settings import Deadline, SearchSettings, reporter
+from mapdpm.search.settings import SearchSettings, reporter
 from mapdpm.state import ClusterState, Mixture, mixture_of, slots_in_order
 from mapdpm.validation import in_order_of_appearance
 
@@ -106,11 +106,11 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
     differ in alpha alone, a futile split is tried again only if the new alpha would let it gain.
     """
     search, structure = settings.search, settings.structure
-    deadline, report = Deadline(search.time_limit), reporter(search)
+    deadline, report = search.deadline, reporter(search)
     present = present_points(weights)
     taken, positive = taking_part(points, weights, present)
     if warm is None and _is_for_passes(settings, taken):
-        return _fit_in_passes(settings, taken, positive, deadline, lambda labels: with_absent(labels, weights, present))
+        return _fit_in_passes(settings, taken, positive, lambda labels: with_absent(labels, weights, present))
     seen = observed(settings.likelihood, taken, positive, settings.missing)
     backend = resolve(search.backend, seen.shifted)
     start, order, data = settings.init, None if structure is None else structure.order, seen.data
@@ -124,7 +124,7 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
     problem: Any = Problem.of(model, backend, settings.max_clusters, deadline.expired)
     if structure is not None:
         problem = structure.problem_of(problem)
-    plan = search.plan(deadline)
+    plan = search.plan()
     if warm is not None and warm.max_clusters == settings.max_clusters:
         memory = warm.memory if warm.likelihood == seen.likelihood else Memory(problem.n_points)
         found = ascend(problem, warm.state, remembering(plan, memory), search.generator(), report)
@@ -167,7 +167,7 @@ def _is_for_passes(settings: FitSettings, points: Any) -> bool:
 
 
 def _fit_in_passes(
-    settings: FitSettings, points: Any, weights: Weights, deadline: Deadline, with_others: Callable[[Labels], Labels]
+    settings: FitSettings, points: Any, weights: Weights, with_others: Callable[[Labels], Labels]
 ) -> Fitted:
     """``fit`` in passes; ``with_others`` adds the labels of points that do not take part."""
     search, prior = settings.search, settings.prior
@@ -177,7 +177,7 @@ def _fit_in_passes(
     frame = frame_of(reader, prior, anchor_for(likelihood, points), backend.name)
     run = InThreads(points, weights, search.n_jobs)
     sample = sample_of(run, frame)
-    found = climbed(run, frame, sample, str(settings.init), settings.max_clusters, search, deadline)
+    found = climbed(run, frame, sample, str(settings.init), settings.max_clusters, search)
     labels = found.names[run.labels(frame, found.labelling)]
     K, cap = len(found.clusters.counts), settings.max_clusters
     state = state_of(frame, found.clusters, n_free=K if cap is None else min(K, cap - K))

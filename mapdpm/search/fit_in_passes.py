@@ -17,7 +17,7 @@ from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.moves.split_in_passes import SplitInPasses
 from mapdpm.search.problem import Problem
 from mapdpm.search.runs import Starts, best_of_runs
-from mapdpm.search.settings import Deadline, SearchSettings, reporter
+from mapdpm.search.settings import SearchSettings, reporter
 from mapdpm.threads import Threads
 
 T = TypeVar("T")
@@ -77,18 +77,17 @@ def climbed(
     init: str | Labels,
     max_clusters: int | None,
     search: SearchSettings,
-    deadline: Deadline,
 ) -> Climbed:
     """Climb from the best clusters of a sample to a mode of all points; ``init`` is the start of the sample."""
     rng = search.generator()
     prior = frame.prior.of_sample(len(sample.numbers) / run.n_points)
     model = Model(frame.likelihood, prior, sample.points, sample.weights)
-    problem = Problem.of(model, frame.backend, max_clusters, deadline.expired)
-    plan = search.plan(deadline)
+    problem = Problem.of(model, frame.backend, max_clusters, search.deadline.expired)
+    plan = search.plan()
     starts = Starts(init, problem.later(plan), search.n_restarts)
     best, _ = best_of_runs(problem, starts, plan, rng, unheard, search.n_jobs)
     nothing = point_set(sample.points).rows(np.empty(0, dtype=np.int64))
-    limits = Limits(max_clusters, search.max_sweeps, deadline.expired, reporter(search))
+    limits = Limits(max_clusters, search.max_sweeps, search.deadline.expired, reporter(search))
     climb = Climb(run, frame, Start(chunks.sums_in(frame, best.state), nothing), limits, rng)
     climb.climb(Merge in search.moves, SplitInPasses() if Split in search.moves else None)
     return _in_order(climb)

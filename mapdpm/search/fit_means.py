@@ -14,7 +14,7 @@ from mapdpm.search.dp_means import Limits, Passes, dp_means, farthest_first, mea
 from mapdpm.search.observed import anchor_of, labels_of_start, present_points, taking_part, with_absent
 from mapdpm.search.problem import Problem
 from mapdpm.search.runs import Starts, best_of_runs, finished
-from mapdpm.search.settings import Deadline, SearchSettings, reporter
+from mapdpm.search.settings import SearchSettings, reporter
 from mapdpm.validation import Points, in_order_of_appearance
 
 SHARE = 0.1
@@ -50,7 +50,7 @@ class FittedMeans(NamedTuple):
 def fit_means(settings: MeansSettings, points: Points, weights: Weights) -> FittedMeans:
     """Cluster ``points``."""
     search = settings.search
-    deadline, report = Deadline(search.time_limit), reporter(search)
+    deadline, report = search.deadline, reporter(search)
     limits = Limits(search.max_sweeps, deadline.expired, report)
     present = present_points(weights)
     taken, positive = taking_part(points, weights, present)
@@ -68,7 +68,7 @@ def fit_means(settings: MeansSettings, points: Points, weights: Weights) -> Fitt
     if search.moves and not passes.stopped:
         model = Model(family, ClusterPenalty(lam), data, positive)
         problem = Problem.of(model, backend, settings.n_clusters, deadline.expired)
-        starts, plan = Starts(labels, _LATER_STARTS, search.n_restarts), search.plan(deadline)
+        starts, plan = Starts(labels, _LATER_STARTS, search.n_restarts), search.plan()
         run, _ = best_of_runs(problem, starts, plan, search.generator(), report, search.n_jobs)
         run = finished(problem, run, plan)
         labels, converged = run.state.labels, run.converged

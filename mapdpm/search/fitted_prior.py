@@ -37,8 +37,10 @@ _GAIN_OF_MORE = 5.0  # nats, of a start from cells on a sample, for which all po
 _GAIN = 1e-3  # nats a point: so much better a prior of the clusters of all points has to be
 _FEW_CLUSTERS, _A_DIMENSION = 50, 4  # of full covariances: at most, and of points a feature of each
 _SWEEPS = 100  # in a row, where the fit itself makes none
-_SHARE_OF_TIME = 0.5  # of a time limit, for the path
 _SALT = 26
+
+SHARE_OF_TIME = 0.5
+"""Of a time limit, for a search on a sample."""
 
 
 def fit_with_prior(
@@ -58,14 +60,14 @@ def fit_with_prior(
     family = family_to_fit(settings.likelihood)
     if family is None:
         return fit(settings, points, weights, warm)
-    deadline = Deadline(settings.search.time_limit)
+    deadline = settings.search.deadline
     found = fitted_prior(family, points, weights, settings, found)
     prior, weights = relative(settings.prior, weights)
     of_all, place = settings._replace(prior=prior), found.place
     under = _under(of_all, found.prior, deadline)
     fitted = fit(under, points, weights)
     for _ in range(0 if found.is_of_all and settings.structure is None else _MORE_FITS):
-        place, gain = found.widths.largest(fitted.mixture, fitted.backend, place)
+        place, gain = found.widths.largest(fitted.mixture, fitted.backend, place, deadline.expired)
         if gain <= _GAIN * fitted.mixture.counts.sum():
             break
         other = _under(of_all, found.widths.prior(place), deadline)
@@ -94,11 +96,11 @@ def _better(
     if found.is_of_all and positive is None and len(found.labels) == n_points and under.structure is None:
         is_known = found.log_joint <= fitted.history[-1] + _LEAST_GAIN or not is_free(under)
         start = None if is_known else under._replace(init=found.labels)
-    elif found.gain_of_cells > _GAIN_OF_MORE:
-        start = from_cells(under, taken, len(fitted.mixture.counts))
-    if start is None or deadline.expired():
+    elif found.gain_of_cells > _GAIN_OF_MORE and not deadline.expired():
+        start = from_cells(under, taken, len(fitted.mixture.counts), deadline.expired)
+    if start is None:
         return fitted
-    search = start.search._replace(n_restarts=1, verbose=0, callback=None, time_limit=deadline.left())
+    search = start.search._replace(n_restarts=1, verbose=0, callback=None)
     other = fit(start._replace(search=search), taken, positive)
     assert other.labels is not None  # noqa: S101  (the points are here)
     if other.history[-1] <= fitted.history[-1]:
@@ -173,8 +175,7 @@ def fitted_prior(
     parameters alternate while the joint rises (docs/maths.md, section 26). ``settings`` say the prior of partitions,
     ``max_clusters`` and the backend; the path has its own seed. It costs four to eight fits to the sample.
     """
-    limit = settings.search.time_limit
-    deadline = Deadline(None if limit is None else _SHARE_OF_TIME * limit)
+    deadline = settings.search.deadline.share(SHARE_OF_TIME)
     n, found = first_size(points), known
     while True:
         if found is not None:
@@ -284,13 +285,13 @@ class _Path(NamedTuple):
     def step_from_cells(self, best: _Step) -> _Step:
         """The same at the place of ``best``, from cells finer than its clusters; itself where there are none."""
         settings = _under(self.settings, self.widths.prior(best.place), self.deadline)
-        start = from_cells(settings, self.sample, best.n_clusters)
+        start = from_cells(settings, self.sample, best.n_clusters, self.deadline.expired)
         if start is None:
             return best
         return self._better_place(fit(start, self.sample, self.weights), best.place)
 
     def _better_place(self, fitted: Fitted, place: Vector) -> _Step:
-        place, gain = self.widths.largest(fitted.mixture, fitted.backend, place)
+        place, gain = self.widths.largest(fitted.mixture, fitted.backend, place, self.deadline.expired)
         assert fitted.labels is not None  # noqa: S101  (the points are here)
         return _Step(fitted.history[-1] + gain, place, len(fitted.mixture.counts), fitted.labels, fitted.warm)
 
@@ -329,7 +330,7 @@ def _joint(step: _Step) -> float:
 
 def _under(settings: FitSettings, prior: Any, deadline: Deadline) -> FitSettings:
     """``settings`` with this prior, in the time that is left."""
-    return settings._replace(likelihood=prior, search=settings.search._replace(time_limit=deadline.left()))
+    return settings._replace(likelihood=prior, search=settings.search._replace(deadline=deadline))
 
 
 def _with_values(points: Any, weights: Weights) -> tuple[Any, Weights]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from mapdpm.data import point_set
@@ -14,7 +15,7 @@ _CELLS, _A_CLUSTER = 10, 2  # and so many for each cluster
 _FEWEST = 4  # points in a cell, on average
 
 
-def from_cells(settings: FitSettings, points: Any, n_clusters: int) -> FitSettings | None:
+def from_cells(settings: FitSettings, points: Any, n_clusters: int, expired: Callable[[], bool]) -> FitSettings | None:
     """``settings`` whose start are cells, for points that all take part and had ``n_clusters``; None where it has none.
 
     One cluster that covers several is hard to leave by splits where they overlap: each half must gain by itself. Cells
@@ -25,7 +26,7 @@ def from_cells(settings: FitSettings, points: Any, n_clusters: int) -> FitSettin
     n_cells = min(n_cells, settings.max_clusters or n_cells)
     if n_cells <= 1 or not has_columns(points) or not is_free(settings):
         return None
-    return settings._replace(init=cells_of(points, n_cells), search=search._replace(n_restarts=1))
+    return settings._replace(init=cells_of(points, n_cells, expired), search=search._replace(n_restarts=1))
 
 
 def is_free(settings: FitSettings) -> bool:

@@ -18,7 +18,7 @@ from mapdpm.state import ClusterState, blank_row, compacted, empty, resized
 
 _FIRST_CAPACITY = 16
 _GIBBS_SWEEPS = 3
-_NUMBERS = 1 << 25
+_NUMBERS = 1 << 28
 """So many numbers, of rows times points, are read from one look at the clock to the next."""
 _CELLS, _CELLS_OF_A_RUN, _FEWEST_IN_CELL = "cells", (10, 81), 4
 
@@ -140,7 +140,7 @@ class Problem(NamedTuple):
         n = self.n_points
         if name == _CELLS:
             n_cells = min(int(rng.integers(*_CELLS_OF_A_RUN)), n // _FEWEST_IN_CELL, self.max_clusters or n)
-            yield self.from_labels(cells_of(self.model.data, max(n_cells, 1)))
+            yield self.from_labels(cells_of(self.model.data, max(n_cells, 1), self.expired))
             return
         if name != "single":
             order = np.arange(n) if name == "sequential" else rng.permutation(n)

@@ -25,6 +25,7 @@ from mapdpm.search.background import Relevance
 from mapdpm.search.exhaustive import MOST_POINTS
 from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
 from mapdpm.search.fitted_prior import (
+    SHARE_OF_TIME,
     FittedPrior,
     Sample,
     first_size,
@@ -62,7 +63,9 @@ class _Search:
 
     def __init__(self, settings: FitSettings, points: Any, weights: Weights, columns: list[Labels]) -> None:
         self.settings, self.points, self.weights, self.columns = settings, points, weights, columns
-        self.deadline = Deadline(settings.search.time_limit)
+        self.deadline = settings.search.deadline
+        self.of_sample = self.deadline.share(SHARE_OF_TIME)
+        """The rest of the time is for the fits to all points."""
         self.is_open = family_to_fit(settings.likelihood) is not None
         if self.is_open:
             self.sample = sampled(points, weights, first_size(points))
@@ -97,12 +100,16 @@ class _Search:
             best = max((self.at(np.array(each)) for each in sets), key=_joint)
             return best if best.labels.any() else self.at(np.zeros(n, dtype=bool))
         best = self._climbed(np.ones(n, dtype=bool))
+        if self.of_sample.expired():
+            return best
         gains = self.units.gains(best.labels)
         if best.relevant.all() and gains.min() > _CLEAR:
             return best
         alone = self.units.gains_alone()
         if np.any(alone > gains + _CLEAR):
             best = max(best, self._climbed(alone > _CLEAR), key=self._worth)
+        if self.of_sample.expired():
+            return best
         nearly = best.relevant | (self.units.gains(best.labels) > 0.0)
         return max(best, self._climbed(nearly), key=self._worth)
 
@@ -110,8 +117,10 @@ class _Search:
         """The best of a fit, the set of units that its clusters make relevant, and so on in turn."""
         best = found = self.at(relevant)
         for _ in range(_ROUNDS):
+            if self.of_sample.expired():
+                break
             wanted = best_set(self.units.gains(found.labels))
-            if self.deadline.expired() or np.array_equal(wanted, found.relevant):
+            if np.array_equal(wanted, found.relevant):
                 break
             found = self.at(wanted)
             if best.labels.any() and self._worth(found) <= self._worth(best):
@@ -127,7 +136,7 @@ class _Search:
         """``found``, or what is better: full covariances of the columns that carry clusters, or of all normal ones."""
         self._diagonal = found.labels
         for relevant in (found.relevant, found.relevant | self._normal_units()):
-            if self._can_be_full(relevant) and not self.deadline.expired():
+            if self._can_be_full(relevant) and not self.of_sample.expired():
                 full = self.at(relevant, is_full=True)
                 n = 0 if found.is_full else self.sample.n_points
                 found = full if is_better(full.log_joint, found.log_joint, n) else found
@@ -160,13 +169,13 @@ class _Search:
             joint = self.settings.prior.log_partition(np.array([self.units.weight()]))
             labels = np.zeros(self.sample.n_points, dtype=np.int64)
             return _Found(relevant, self.units.log_joint(joint, relevant), labels, None)
-        settings, columns = self._of(relevant, is_full=is_full)
+        settings, columns = self._of(relevant, self.of_sample, is_full=is_full)
         points, weights = restricted_points(self.points, columns), self.weights
         sample = self.sample._replace(points=restricted_points(self.sample.points, columns))
         family = family_to_fit(settings.likelihood)
         if family is not None:
             sample = sample._replace(labels=self._diagonal if is_full else None)
-            prior = prior_of_sample(family, points, weights, settings, sample, self.deadline)
+            prior = prior_of_sample(family, points, weights, settings, sample, self.of_sample)
             log_joint = self.units.log_joint(prior.log_joint, relevant)
             return _Found(relevant, log_joint, prior.labels, prior, is_full=is_full)
         if self.is_open:  # these have their priors, and others not
@@ -174,16 +183,16 @@ class _Search:
         fitted = fit(_without_structure(settings), points, weights)
         return _Found(relevant, self.units.log_joint(fitted.history[-1], relevant), present_labels(fitted), None)
 
-    def _of(self, relevant: Mask, *, is_full: bool) -> tuple[FitSettings, Labels]:
+    def _of(self, relevant: Mask, deadline: Deadline, *, is_full: bool) -> tuple[FitSettings, Labels]:
         columns = self.columns_of(relevant)
-        search = self.settings.search._replace(time_limit=self.deadline.left())
+        search = self.settings.search._replace(deadline=deadline)
         likelihood = restricted(self.settings.likelihood, columns)
         likelihood = full_of(likelihood) if is_full else likelihood
         return self.settings._replace(likelihood=likelihood, search=search), columns
 
     def fitted(self, found: _Found, warm: WarmStart | None) -> Fitted:
         """The fit to all points, of these units; its history is that of J."""
-        settings, columns = self._of(found.relevant, is_full=found.is_full)
+        settings, columns = self._of(found.relevant, self.deadline, is_full=found.is_full)
         points = restricted_points(self.points, columns)
         if not found.relevant.any():
             settings = settings._replace(max_clusters=1, init="single")
@@ -265,16 +274,19 @@ def fit_relevant(
         found = search.at(np.ones(len(columns), dtype=bool))
     found = search.shaped(found)
     fitted = search.fitted(found, warm)
+    search.of_sample = search.deadline
     every = search.of_all()
     is_last = search.sample.is_all and settings.structure is None
-    wider = found if is_last else search.with_far_values(found)
-    if wider is not found and not search.deadline.expired():
+    wider = found if is_last or search.deadline.expired() else search.with_far_values(found)
+    if wider is not found:
         other = search.fitted(wider, None)
         if every.log_joint(other.history[-1], wider.relevant) > every.log_joint(fitted.history[-1], found.relevant):
             fitted, found = other, wider
     for _ in range(0 if is_last or found.is_full else _ROUNDS):
+        if search.deadline.expired():
+            break
         wanted = best_set(every.gains(present_labels(fitted)))
-        if np.array_equal(wanted, found.relevant) or search.deadline.expired():
+        if np.array_equal(wanted, found.relevant):
             break
         again = search.at(wanted)
         other = search.fitted(again, None)

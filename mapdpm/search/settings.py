@@ -29,7 +29,6 @@ UNNAMED = ""
 """The start of a problem whose starts have no names."""
 
 _SEED = 0
-_LEAST_TIME = 1e-6  # seconds; a limit is > 0
 
 
 @dataclass(eq=False, repr=False)
@@ -68,12 +67,12 @@ class ColumnParameters:
 
 
 class SearchSettings(NamedTuple):
-    """The checked parameters of a search; made by ``check_search``."""
+    """The checked parameters of a search; made by ``check_search``, which starts the clock."""
 
     moves: tuple[Any, ...]
     n_restarts: int
     max_sweeps: int
-    time_limit: float | None
+    deadline: Deadline
     backend: str
     n_jobs: int
     random_state: Any
@@ -85,9 +84,9 @@ class SearchSettings(NamedTuple):
         seed = _SEED if self.random_state is None else self.random_state  # decision 28
         return np.random.default_rng(seed) if isinstance(seed, int) else seeded(seed).generator
 
-    def plan(self, deadline: Deadline) -> Plan:
+    def plan(self) -> Plan:
         """The plan of each run."""
-        return Plan(self.moves, self.max_sweeps, deadline.expired)
+        return Plan(self.moves, self.max_sweeps, self.deadline.expired)
 
 
 def check_search(model: SearchParameters) -> SearchSettings:
@@ -106,7 +105,7 @@ def check_search(model: SearchParameters) -> SearchSettings:
     check_choice("relevance", getattr(model, "relevance", names.RELEVANCE[0]), names.RELEVANCE)
     verbose, seed = int(model.verbose), model.random_state
     settings = SearchSettings(
-        moves, n_restarts, max_sweeps, limit, model.backend, n_jobs, seed, verbose, model.callback
+        moves, n_restarts, max_sweeps, Deadline(limit), model.backend, n_jobs, seed, verbose, model.callback
     )
     if seed is not None and not isinstance(seed, np.random.RandomState):  # drawing from it would change it
         seeded(seed)
@@ -120,7 +119,7 @@ def check_init(model: SearchParameters, n_points: int) -> str | Labels:
 
 
 class Deadline:
-    """The deadline of a search; the clock starts when this object is made."""
+    """The deadline of all searches of a fit; the clock starts when this object is made."""
 
     def __init__(self, time_limit: float | None) -> None:
         self._end = math.inf if time_limit is None else time.monotonic() + time_limit
@@ -130,9 +129,9 @@ class Deadline:
     def _expired(self) -> bool:
         return time.monotonic() >= self._end
 
-    def left(self) -> float | None:
-        """The seconds left, as a ``time_limit``; None without a limit."""
-        return None if self._end == math.inf else max(self._end - time.monotonic(), _LEAST_TIME)
+    def share(self, part: float) -> Deadline:
+        """The deadline of a part of the time that is left."""
+        return Deadline(None if self.expired is NEVER else part * max(self._end - time.monotonic(), 0.0))
 
 
 def reporter(settings: SearchSettings) -> Report:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from mapdpm.likelihoods import FAMILIES, NormalGamma
 from mapdpm.likelihoods._product import parts_of
 from mapdpm.names import AUTO
 from mapdpm.protocol import LARGEST, SMALLEST, Vector
+from mapdpm.search.ascent import NEVER
 from mapdpm.search.observed import less_anchor
 from mapdpm.state import Mixture
 
@@ -82,17 +83,22 @@ class Widths:
         """The prior of a place."""
         return self._empirical._make(self._widths.at(place))
 
-    def largest(self, mixture: Mixture, backend: str, place: Vector) -> tuple[Vector, float]:
+    def largest(
+        self, mixture: Mixture, backend: str, place: Vector, expired: Callable[[], bool] = NEVER
+    ) -> tuple[Vector, float]:
         """The place of largest evidence, sum_k log p(x_{c_k}), for the clusters of ``mixture``; and its gain.
 
-        The gain is that on ``place``, from where the search begins. O(K D) for each place that is tried.
+        The gain is that on ``place``, from where the search begins, and where it ends if time is up. O(K D) for each
+        place that is tried.
         """
+        if expired():
+            return place, 0.0
         if not np.array_equal(
             self._anchor, mixture.anchor
         ):  # a search asks often for the same points, and checks take their time
             likelihood = less_anchor(self._widths.likelihood, mixture.anchor)
             self._anchor, self._anchored = mixture.anchor, self._widths._replace(likelihood=likelihood)
-        return BACKENDS[backend].largest_evidence(mixture.likelihood, mixture.state, self._anchored, place)
+        return BACKENDS[backend].largest_evidence(mixture.likelihood, mixture.state, self._anchored, place, expired)
 
 
 class WidthsOfParts:
@@ -121,12 +127,14 @@ class WidthsOfParts:
         ]
         return self._empirical.of_blocks(tuple(blocks))
 
-    def largest(self, mixture: Mixture, backend: str, place: Vector) -> tuple[Vector, float]:
+    def largest(
+        self, mixture: Mixture, backend: str, place: Vector, expired: Callable[[], bool] = NEVER
+    ) -> tuple[Vector, float]:
         """As ``Widths.largest``: the best place of each part, and the sum of the gains."""
         found, gains = place.copy(), 0.0
         for widths, own, (of_part, name) in zip(self._parts, self._slices, _apart(mixture, backend), strict=True):
             if widths is not None:
-                found[own], gain = widths.largest(of_part, name, place[own])
+                found[own], gain = widths.largest(of_part, name, place[own], expired)
                 gains += gain
         return found, gains
 
