@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,9 @@ from mapdpm.state import ClusterState
 
 _LOOK_AHEAD = 8
 """Merges in a row that together must gain: three clusters may be one where no two of them are."""
+
+_NUMBERS, _LOOKS = 1 << 22, 64
+"""If pairs of rows have more numbers than this, so many looks at the clock are made while partners are sought."""
 
 
 class Pair(NamedTuple):
@@ -54,6 +58,30 @@ class Agglomeration:
         self._likelihood.init(state.rows[pair.gone])
         state.counts[pair.kept] += state.counts[pair.gone]
         state.counts[pair.gone] = 0
+
+    def found_in_time(self, state: ClusterState, expired: Callable[[], bool]) -> bool:
+        """Find the partners of all clusters, where that takes long; False if time was up before.
+
+        They are found from the last slot on: a slot has its partner among those above it, and others are hidden.
+        """
+        capacity, width = state.rows.shape
+        if capacity == len(self.known) and np.array_equal(state.rows[:, : self.known.shape[1]], self.known):
+            return True
+        if state.n_clusters * state.n_clusters * width <= _NUMBERS:
+            return not expired()
+        self.resize(capacity)
+        used, step = np.flatnonzero(state.counts), -(-state.n_clusters // _LOOKS)
+        for last in range(len(used), 0, -step):
+            if expired():
+                self.resize(capacity)
+                return False
+            own = used[max(last - step, 0) : last]
+            counts, stale = state.counts.copy(), np.zeros(capacity, dtype=np.int64)
+            counts[: own[0]], stale[own] = 0, 1
+            hidden = state._replace(counts=counts)
+            self._backend.merge_losses(self._likelihood, self._prior, hidden, stale, self.partners, self.losses)
+        self.known[:] = state.rows[:, : self.known.shape[1]]
+        return True
 
     def _update(self, state: ClusterState) -> None:
         """Bring partners and losses up to date with the rows that have changed."""

@@ -39,9 +39,6 @@ _FEW_CLUSTERS, _A_DIMENSION = 50, 4  # of full covariances: at most, and of poin
 _SWEEPS = 100  # in a row, where the fit itself makes none
 _SALT = 26
 
-SHARE_OF_TIME = 0.5
-"""Of a time limit, for a search on a sample."""
-
 
 def fit_with_prior(
     settings: FitSettings,
@@ -175,7 +172,7 @@ def fitted_prior(
     parameters alternate while the joint rises (docs/maths.md, section 26). ``settings`` say the prior of partitions,
     ``max_clusters`` and the backend; the path has its own seed. It costs four to eight fits to the sample.
     """
-    deadline = settings.search.deadline.share(SHARE_OF_TIME)
+    deadline = settings.search.deadline.of_sample()
     n, found = first_size(points), known
     while True:
         if found is not None:

@@ -25,7 +25,6 @@ from mapdpm.search.background import Relevance
 from mapdpm.search.exhaustive import MOST_POINTS
 from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
 from mapdpm.search.fitted_prior import (
-    SHARE_OF_TIME,
     FittedPrior,
     Sample,
     first_size,
@@ -64,8 +63,7 @@ class _Search:
     def __init__(self, settings: FitSettings, points: Any, weights: Weights, columns: list[Labels]) -> None:
         self.settings, self.points, self.weights, self.columns = settings, points, weights, columns
         self.deadline = settings.search.deadline
-        self.of_sample = self.deadline.share(SHARE_OF_TIME)
-        """The rest of the time is for the fits to all points."""
+        self.of_sample = self.deadline.of_sample()
         self.is_open = family_to_fit(settings.likelihood) is not None
         if self.is_open:
             self.sample = sampled(points, weights, first_size(points))

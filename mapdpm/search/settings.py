@@ -29,6 +29,7 @@ UNNAMED = ""
 """The start of a problem whose starts have no names."""
 
 _SEED = 0
+_OF_SAMPLE = 0.5
 
 
 @dataclass(eq=False, repr=False)
@@ -129,9 +130,9 @@ class Deadline:
     def _expired(self) -> bool:
         return time.monotonic() >= self._end
 
-    def share(self, part: float) -> Deadline:
-        """The deadline of a part of the time that is left."""
-        return Deadline(None if self.expired is NEVER else part * max(self._end - time.monotonic(), 0.0))
+    def of_sample(self) -> Deadline:
+        """The deadline of a search on a sample: a share of the time that is left, the rest is for all points."""
+        return Deadline(None if self.expired is NEVER else _OF_SAMPLE * max(self._end - time.monotonic(), 0.0))
 
 
 def reporter(settings: SearchSettings) -> Report:

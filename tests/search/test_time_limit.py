@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from mapdpm import DPMeans, NormalGamma
-from mapdpm.backends import resolve
+from mapdpm.backends import agglomeration, resolve
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model
 from mapdpm.search import problem as problems
 from mapdpm.search import settings
 from mapdpm.search.ascent import NEVER
+from mapdpm.search.moves.merge_split import Merge
 from mapdpm.search.problem import Problem
 from tests.families import FAMILIES, KINDS_OF_ROWS, example
 from tests.marks import complete_but
@@ -104,6 +105,37 @@ def test_a_row_made_anew_knows_the_points_behind_the_block():
     other, _ = whole.swept(whole.from_labels(np.arange(N) % 2))
     np.testing.assert_array_equal(state.labels, other.labels)
     check(problem, state)
+
+
+@pytest.mark.parametrize("backend", complete_but(["c"], ["c", "python"]))
+@pytest.mark.parametrize("family", complete_but(KINDS_OF_ROWS, FAMILIES))
+def test_partners_that_are_found_in_blocks_are_the_same(monkeypatch, family, backend):
+    monkeypatch.setattr(agglomeration, "_NUMBERS", 0)
+    found = []
+    for expired in (NEVER, lambda: False):
+        problem = problem_of(family, backend, expired)
+        state = problem.grown(problem.from_labels(np.arange(N) % 97))
+        state.rows[90:] = problem.blank  # some slots are not in use
+        state.counts[90:] = 0
+        state.labels[state.labels >= 90] = 0
+        problem.refresh(state)
+        state, merged = Merge(problem, None, expired)(state)
+        found.append((state.labels, state.counts, state.rows, merged))
+    assert merged
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("looks", [0, 1, 5])
+def test_a_late_merge_leaves_the_state_as_it_is(monkeypatch, looks):
+    monkeypatch.setattr(agglomeration, "_NUMBERS", 0)
+    problem = problem_of(NormalGamma, "c", after(looks))
+    state, merged = Merge(problem, None, problem.expired)(problem.from_labels(np.arange(N) % 97))
+    assert merged == 0
+    check(problem, state)
+    move = Merge(problem, None, lambda: False)
+    assert not move._pairs.found_in_time(state, after(looks))
+    assert move(state)[1]  # what was found late is forgotten
 
 
 @pytest.mark.usefixtures("short_blocks")

@@ -12,6 +12,7 @@ from mapdpm.backends.halves import Draws, Halves, Start, Tried
 from mapdpm.data import point_set
 from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels, Matrix
+from mapdpm.search.ascent import NEVER
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState
 
@@ -46,6 +47,8 @@ class Merge:
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
         """Merge clusters of ``state``, which is edited; returns it and the number of merges."""
         merged, more = 0, _AT_ONCE
+        if self._expired is not NEVER and not self._pairs.found_in_time(state, self._expired):
+            return state, 0
         while more >= _AT_ONCE and not self._expired():
             more = self.problem.backend.merge(self.problem.model, state, self._pairs, _AT_ONCE)
             merged += more
