@@ -21,7 +21,9 @@ from mapdpm.samplers.chain_data import ChainData, Given
 from mapdpm.samplers.dependent_dp_gibbs import DependentChain, DependentDPGibbs
 from mapdpm.samplers.sample import sample
 from mapdpm.samplers.trace import Trace
-from mapdpm.validation import check_count, check_points
+from mapdpm.search.ascent import NEVER
+from mapdpm.search.settings import Deadline
+from mapdpm.validation import check_callable, check_count, check_points
 
 
 @dataclass(eq=False, repr=False)
@@ -37,6 +39,7 @@ class _Settings:
     draws: int = 200
     chains: int = 1
     max_sweeps: int = 100
+    time_limit: float | None = None
     init: Any = "random"
     random_state: Any = None
     n_jobs: int | None = None
@@ -61,6 +64,8 @@ class DependentDP(_Settings, FittedEstimator):
         Steps of the sampler, and chains.
     max_sweeps : int >= 1
         The most sweeps of the climb.
+    time_limit : float or None
+        Seconds after which draws and climb end with the best result so far; draws take half of them at most.
     init, random_state, n_jobs, callback
         As for ``sample``; init is "random" by default.
 
@@ -84,7 +89,7 @@ class DependentDP(_Settings, FittedEstimator):
     history_ : ndarray
         log_joint_ of the best draw, and after each sweep and merge that raised it.
     converged_ : bool
-        Whether the climb ended before ``max_sweeps``.
+        Whether the climb ended before ``max_sweeps`` and ``time_limit``.
     trace_ : Trace
         The draws.
     n_features_in_, feature_names_in_
@@ -122,23 +127,44 @@ class DependentDP(_Settings, FittedEstimator):
 
     def fit(self, X: Any, times: Any) -> DependentDP:
         """Find the clusters of ``X``, shape (n_points, n_features), at ``times``, one number or date a point."""
+        deadline = Deadline.checked(self.time_limit)
         names, points = column_names(X), check_points(X).astype(np.float64, copy=False)
         max_sweeps = check_count("max_sweeps", self.max_sweeps)
         sticks = {name: getattr(self, name) for name in ("alpha", "discount", "a", "b", "sticks")}
         sampler = DependentDPGibbs(**sticks, likelihood=self.likelihood, label_moves=self.label_moves)
-        options = {"draws": self.draws, "chains": self.chains, "init": self.init, "n_jobs": self.n_jobs}
         rng = seeded(self.random_state)
         seed = int(rng.generator.integers(2**31))
-        trace = sample(points, sampler, times=times, random_state=seed, callback=self.callback, **options)
+        options = {"chains": self.chains, "init": self.init, "n_jobs": self.n_jobs, "random_state": seed}
+        trace = self._sampled(points, sampler, deadline.of_sample(), times=times, **options)
         seen, given = sampler.observe(points), sampler.check_given(Given(times=times), len(points))
         data = ChainData(seen.likelihood, seen.data, given)
         chain = cast("DependentChain", sampler.chain(data, trace.best, rng))
         chain.labels_of_slots[chain.state.labels] = trace.best_variables["labels"]
-        self.history_, self.converged_ = climbed(sampler, chain, max_sweeps, rng)
+        self.history_, self.converged_ = climbed(sampler, chain, max_sweeps, rng, deadline.expired)
         self.trace_, self.log_joint_, self.n_sweeps_ = trace, float(self.history_[-1]), len(self.history_) - 1
         self._keep(chain)
         self._remember(points.shape[1], names)
+        self._warn_unless(self.converged_ or not deadline.expired())
         return self
+
+    def _sampled(self, points: Matrix, sampler: DependentDPGibbs, deadline: Deadline, **options: Any) -> Trace:
+        """The draws; with a time limit one by one, which are the same, and as many as there is time for."""
+        if deadline.expired is NEVER:
+            return sample(points, sampler, draws=self.draws, callback=self.callback, **options)
+        draws = check_count("draws", self.draws)
+        check_callable("callback", self.callback)
+        trace: Trace | None = None
+        for done in range(draws):
+
+            def heard(progress: Any, done: int = done) -> None:
+                self.callback(progress._replace(step=done + 1, total=draws))
+
+            callback = None if self.callback is None else heard
+            trace = sample(points, sampler, draws=1, callback=callback, resume=trace, **options)
+            if deadline.expired():
+                break
+        assert trace is not None  # noqa: S101  (there is a draw at least)
+        return trace
 
     def fit_predict(self, X: Any, times: Any) -> Labels:
         """Find the clusters and return ``labels_``."""

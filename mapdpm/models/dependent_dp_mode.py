@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from mapdpm.likelihoods._drift_marginal import joined
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.rng import Climbing, Rng
 from mapdpm.samplers.dependent_dp_gibbs import DependentChain, DependentDPGibbs
+from mapdpm.search.ascent import NEVER
 
 _LEAST_GAIN = 1e-6  # nats
 _SETTLING = 5  # rounds of the modes of means and of covariances
@@ -29,7 +30,13 @@ class Move(NamedTuple):
     """(T,): the slices of the points."""
 
 
-def climbed(sampler: DependentDPGibbs, chain: DependentChain, max_sweeps: int, rng: Rng) -> tuple[Vector, bool]:
+def climbed(
+    sampler: DependentDPGibbs,
+    chain: DependentChain,
+    max_sweeps: int,
+    rng: Rng,
+    expired: Callable[[], bool] = NEVER,
+) -> tuple[Vector, bool]:
     """Climb from the labels of ``chain``: the values of log p(x, Z), and whether nothing gains any more.
 
     A round is a sweep of single points with exchanges of labels, and merges. Nothing opens a cluster, and one that
@@ -39,10 +46,12 @@ def climbed(sampler: DependentDPGibbs, chain: DependentChain, max_sweeps: int, r
     climbing: Any = Climbing(rng.generator)
     history, idle = [chain.log_joint()], 0
     for _ in range(max_sweeps):
+        if expired():
+            break
         start = history[-1]
         sweep(sampler, chain, climbing, history)
-        merge(chain, history)
-        idle = 0 if history[-1] > start else idle + 1
+        merge(chain, history, expired)
+        idle = 0 if history[-1] > start or expired() else idle + 1
         if idle == _IDLE:
             break
     settle(sampler, chain, climbing)
@@ -68,9 +77,9 @@ def sweep(sampler: DependentDPGibbs, chain: DependentChain, climbing: Any, histo
         chain.restore(before)
 
 
-def merge(chain: DependentChain, history: list[float]) -> None:
+def merge(chain: DependentChain, history: list[float], expired: Callable[[], bool] = NEVER) -> None:
     """Make the best move of points of a cluster to another, as long as one gains."""
-    while True:
+    while not expired():
         best = max(moves(chain), key=lambda each: each.gain, default=None)
         if best is None or best.gain <= _LEAST_GAIN:
             return

@@ -96,9 +96,7 @@ def check_search(model: SearchParameters) -> SearchSettings:
     n_restarts = check_count("n_restarts", model.n_restarts)
     max_sweeps = check_count("max_sweeps", model.max_sweeps, 0)
     n_jobs = 1 if model.n_jobs is None else check_jobs(model.n_jobs)
-    limit = model.time_limit
-    if limit is not None and not check_number("time_limit", limit) > 0.0:
-        refuse_value("time_limit must be > 0 seconds, or None for no limit", limit)
+    deadline = Deadline.checked(model.time_limit)
     check_callable("callback", model.callback)
     if not isinstance(model.verbose, (bool, np.bool_)):
         check_count("verbose", model.verbose, 0)
@@ -106,7 +104,7 @@ def check_search(model: SearchParameters) -> SearchSettings:
     check_choice("relevance", getattr(model, "relevance", names.RELEVANCE[0]), names.RELEVANCE)
     verbose, seed = int(model.verbose), model.random_state
     settings = SearchSettings(
-        moves, n_restarts, max_sweeps, Deadline(limit), model.backend, n_jobs, seed, verbose, model.callback
+        moves, n_restarts, max_sweeps, deadline, model.backend, n_jobs, seed, verbose, model.callback
     )
     if seed is not None and not isinstance(seed, np.random.RandomState):  # drawing from it would change it
         seeded(seed)
@@ -126,6 +124,13 @@ class Deadline:
         self._end = math.inf if time_limit is None else time.monotonic() + time_limit
         self.expired: Callable[[], bool] = NEVER if time_limit is None else self._expired
         """Whether no time is left; ``NEVER`` without a limit."""
+
+    @classmethod
+    def checked(cls, time_limit: Any) -> Deadline:
+        """The deadline of the parameter ``time_limit``; ValueError where that is invalid."""
+        if time_limit is not None and not check_number("time_limit", time_limit) > 0.0:
+            refuse_value("time_limit must be > 0 seconds, or None for no limit", time_limit)
+        return cls(time_limit)
 
     def _expired(self) -> bool:
         return time.monotonic() >= self._end

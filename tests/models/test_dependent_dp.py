@@ -1,9 +1,12 @@
 """The estimator of clusters that drift: the best draw, climbed to a mode."""
 
+import itertools
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from mapdpm import DependentDP, DriftingNormal
+from mapdpm import ConvergenceWarning, DependentDP, DriftingNormal
 from mapdpm.diagnostics import association_variance, correspondence
 from mapdpm.metrics import adjusted_mutual_info
 from mapdpm.models import dependent_dp_mode
@@ -11,6 +14,7 @@ from mapdpm.models.dependent_dp_mode import climbed
 from mapdpm.rng import seeded
 from mapdpm.samplers import DependentDPGibbs, Given, StickBreaking, sample
 from mapdpm.samplers.chain_data import ChainData
+from mapdpm.search import settings
 from tests.oracle import drift as oracle
 
 STARTS = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 5.0]])
@@ -110,6 +114,31 @@ def test_the_same_seed_gives_the_same_fit(fitted):
     again = DependentDP(random_state=1).fit(X, times)
     np.testing.assert_array_equal(again.labels_, fitted.labels_)
     assert again.log_joint_ == fitted.log_joint_
+
+
+def test_a_long_time_limit_changes_nothing(fitted):
+    X, times, _ = drifting()
+    seen = []
+    again = DependentDP(random_state=1, time_limit=1e6, callback=seen.append).fit(X, times)
+    np.testing.assert_array_equal(again.labels_, fitted.labels_)
+    np.testing.assert_array_equal(again.history_, fitted.history_)
+    np.testing.assert_array_equal(again.trace_.log_joint, fitted.trace_.log_joint)
+    assert [(each.step, each.total) for each in seen] == [(step, 200) for step in range(1, 201)]
+
+
+def test_it_ends_in_time_with_the_best_so_far(monkeypatch):
+    X, times, _ = drifting()
+    looks = itertools.count()
+    monkeypatch.setattr(settings, "time", SimpleNamespace(monotonic=lambda: float(next(looks))))  # a second a look
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model = DependentDP(random_state=1, time_limit=11).fit(X, times)
+    assert 1 < model.trace_.log_joint.shape[1] < 8
+    assert next(looks) < 20
+    assert not model.converged_
+    assert model.labels_.shape == (len(X),)
+    assert model.log_joint_ >= model.trace_.best_log_joint
+    with pytest.raises(ValueError, match="time_limit must be > 0 seconds"):
+        DependentDP(time_limit=0.0).fit(X, times)
 
 
 def test_parameters_and_refusals(fitted):
