@@ -93,7 +93,7 @@ class MAPDPM(_Parameters, AssessingMixture, WeightedEstimator):
     max_sweeps : int
         Most sweeps in a row, with no other move between. ``init=labels, moves=(), max_sweeps=0``: J of these labels.
     time_limit : float or None
-        Seconds after which the search ends with the best result so far; the current sweep is finished first.
+        Seconds from the call of ``fit`` after which it ends, within a second or a fifth, with the best result so far.
     backend : {"auto", "c", "numba", "python"}
         Implementation. "auto" is C, for a family of your own by the C compiler; else numba, else python. Labels agree.
     n_jobs : int or None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import numpy as np
 import pytest
 
-from mapdpm import DPMeans, NormalGamma
+from mapdpm import MAPDPM, DPMeans, NormalGamma, NormalInverseWishart
 from mapdpm.backends import agglomeration, resolve
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model
@@ -154,3 +155,25 @@ def test_dp_means_ends_in_time(monkeypatch, seconds):
     expected = ((X - centres[model.labels_]) ** 2).sum() + 1e-6 * model.n_clusters_
     assert sizes.sum() == len(X)
     np.testing.assert_allclose(model.history_[-1], expected, rtol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("model", "limit", "shape"),
+    [
+        (DPMeans(0.01), 0.5, (50_000, 10)),
+        (MAPDPM(likelihood=NormalInverseWishart), 2.0, (600, 100)),
+        (MAPDPM(likelihood=NormalInverseWishart), 2.0, (5000, 200)),
+        (MAPDPM(1e4), 1.0, (20_000, 5)),
+        (MAPDPM(), 5.0, (20_000, 500)),
+        (MAPDPM(), 2.0, (300_000, 3)),
+    ],
+)
+def test_seconds(model, limit, shape):
+    X = np.cumsum(np.random.default_rng(3).normal(size=shape), axis=0) if shape[1] == 3 else None
+    X = np.random.default_rng(3).normal(size=shape) if X is None else X
+    begin = time.monotonic()
+    labels = model.set_params(time_limit=limit).fit(X).labels_
+    assert time.monotonic() - begin < limit + max(1.0, 0.2 * limit)
+    assert labels.min() == 0
