@@ -41,11 +41,12 @@ class Clock(NamedTuple):
 
     Examples
     --------
-    >>> clock = Clock()
+    >>> clock, told = Clock(), []
     >>> for t in (0.0, 1.0, 2.0, 9000.0, 4.0):
     ...     clock, moment = clock.taken(t)
-    ...     print(moment.t, end=" ")
-    0.0 1.0 2.0 2.0 4.0
+    ...     told.append(moment.t)
+    >>> told
+    [0.0, 1.0, 2.0, 2.0, 4.0]
     """
 
     last: float | None = None
