@@ -32,14 +32,15 @@ class CellReader:
         **dict.fromkeys(("false", "no", "off"), 0.0),
     }
 
-    def __init__(self, kind: str | None) -> None:
-        self.kind = kind
+    def __init__(self, kind: str | None, *, gaps: bool = False) -> None:
+        self.kind, self._gaps = kind, gaps
         self.places: dict[str, int] = {}
 
     def value(self, cell: str) -> float | None:
         """The number of a cell; None where it has none."""
         number = value_of(cell)
-        if self.kind == NUMBER or is_missing(cell, number):
+        # Where cells may be missing, what sensors give for a number that is not there is no first text of a category.
+        if self.kind == NUMBER or is_missing(cell, number, NUMBER if self._gaps and self.kind is None else None):
             return number
         if self.kind is None:  # a cell that begins as a number, or has another separator, is a wrong number
             self.kind = NUMBER if number is not None or _NO_TEXT.search(cell) else CATEGORY

@@ -79,14 +79,18 @@ def missing_of(words: Sequence[str] | None) -> frozenset[str | float]:
 
 
 def form_of(
-    path: str | Path, delimiter: str | None = None, decimal: str | None = None, encoding: str | None = None
+    path: str | Path,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    missing: frozenset[str | float] = frozenset(),
 ) -> Form:
     """The form of a file, as far as it is not given; a warning says what is not usual. OSError as of the file."""
     begins = beginning(path)
     book = book_of(path, begins)
     if book is not None:
-        return Form(book=book)
-    form = form_of_bytes(begins, delimiter, decimal, encoding)
+        return Form(missing=missing, book=book)
+    form = form_of_bytes(begins, delimiter, decimal, encoding, missing)
     said = unusual(form, delimiter, decimal, encoding)
     if said:
         name = "standard input" if str(path) == STDIN else str(path)
@@ -94,20 +98,34 @@ def form_of(
     return form
 
 
-def form_of_bytes(sample: bytes, delimiter: str | None, decimal: str | None, encoding: str | None) -> Form:
+def form_of_bytes(
+    sample: bytes,
+    delimiter: str | None,
+    decimal: str | None,
+    encoding: str | None,
+    missing: frozenset[str | float] = frozenset(),
+) -> Form:
     """The form of a file that begins with ``sample``, as far as it is not given."""
     found_encoding = encoding or _encoding_of(sample)
     lines = _lines_of(sample, found_encoding)
     found = delimiter or _separator_of(lines)
     rows = _rows(lines, found)
     is_comma = found != "," and any(map(has_decimal_comma, rows))
-    width = _usual_width(rows) or 0
-    beside = (
-        lines_beside(_numbered(sample, found_encoding), partial(cells_of, mark=found), width) if width else frozenset()
-    )
-    trailing = width > 1 and any(map(is_name, rows[0])) and not any(row[-1] for row in rows[1:] if len(row) == width)
-    ends = trailing and len(rows) >= _FEW and (len(rows[0]), rows[0][-1]) in {(width, ""), (width - 1, rows[0][-1])}
-    return Form(found, decimal or ("," if is_comma else "."), found_encoding, beside=beside, trailing=ends)
+    form = Form(found, decimal or ("," if is_comma else "."), found_encoding, missing)
+    width = _usual_width(rows)
+    if width is None or len(rows) < _FEW:
+        return form
+    words = frozenset(word for word in missing if isinstance(word, str))
+    beside = lines_beside(_numbered(sample, found_encoding), partial(cells_of, mark=found), width, words)
+    return form._replace(beside=beside, trailing=_has_ends(rows, width))
+
+
+def _has_ends(rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Whether there is nothing after the last separator of each row, and no name for it."""
+    names = rows[0]
+    if width == 1 or not any(map(is_name, names)) or any(row[-1] for row in rows[1:] if len(row) == width):
+        return False
+    return len(names) == width - 1 or (len(names) == width and not names[-1])
 
 
 def width_of(sample: bytes, form: Form) -> int | None:

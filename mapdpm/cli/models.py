@@ -98,11 +98,12 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
 def form_of_arguments(arguments: argparse.Namespace) -> Form:
     """The form of the data, as the options say it and else as it is found."""
     _check_table(arguments.data)
-    form = form_of(arguments.data, arguments.delimiter, arguments.decimal, arguments.encoding)
+    given = (arguments.delimiter, arguments.decimal, arguments.encoding)
+    form = form_of(arguments.data, *given, missing_of(arguments.na))
     for option in ("delimiter", "decimal", "encoding"):
         if form.book is not None and getattr(arguments, option) is not None:
             refuse_argument(f"--{option}: is of text, and {arguments.data} is none; leave it out")
-    return form._replace(missing=missing_of(arguments.na))
+    return form
 
 
 def _check_table(path: Path) -> None:

@@ -47,7 +47,7 @@ class RecordReader:
             self.kind = kind_of(sample.decode(_UTF_8, errors="replace"))
         said = [_NAMES[self.kind]] if self.kind != CSV and settings["input_format"] is None else []
         given = (settings["delimiter"], settings["decimal"], settings["encoding"])
-        form = form_of_bytes(sample, *given)
+        form = form_of_bytes(sample, *given, self._missing)
         if self.kind != CSV:  # separators mean nothing in other kinds
             form = form._replace(delimiter=given[0] or PLAIN.delimiter, decimal=given[1] or PLAIN.decimal)
         if self.kind != CSV or resumed:

@@ -158,7 +158,7 @@ def read_csv(
     if columns.group is not None:
         rest = _with_groups(path, rest, columns.group, groups)
     of_kinds = [NUMBER] * len(columns.places) if kinds is None else kinds(cells, columns.places)
-    readers = [CellReader(kind) for kind in of_kinds]
+    readers = [CellReader(kind, gaps=gaps) for kind in of_kinds]
     values = numbers(path, rest, cells if header else None, columns.places, gaps=gaps, readers=readers)
     if not len(values):
         msg = f"{name_of(path)} has a header but no rows of data"
@@ -240,7 +240,7 @@ def numbers(
     for line, cells in source:
         for column, reader in zip(columns, readers, strict=True):
             value = reader.value(cells[column])
-            if gaps and is_missing(cells[column], value, reader.kind):
+            if gaps and is_missing(cells[column], value, reader.kind or NUMBER):
                 value = math.nan
             elif value is None or not math.isfinite(value):
                 name = f" ({names[column]})" if names and names[column] else ""

@@ -312,6 +312,28 @@ def test_a_whole_fit():
     assert run.stderr == "mapdpm: warning: x.csv: line 1 left out, as no row of the table\n"
 
 
+def test_units_above_a_gap():
+    write("t,h\n°C,%\n-,unavailable\n" + "1,2\n3,4\n" * 9)
+    run = called(*FIT.split(), "--missing", "skip")
+    assert "rows       18\n" in run.stdout
+    assert "line 2 left out, as no row of the table" in run.stderr
+    assert "1 row without any value left out, the first is row 1 of the data" in run.stderr
+
+
+def test_a_first_cell_of_a_sensor_that_is_not_there():
+    write("t,h\nunavailable,2\n" + "".join(f"{i % 5},{i % 3}\n" for i in range(60)))
+    run = called(*FIT.split(), "--missing", "skip")
+    assert "categor" not in run.stdout
+    assert "rows       61\n" in run.stdout
+
+
+def test_a_first_row_without_a_value_is_a_row():
+    write("t,h\nkaputt,Kaputt\n" + "1,2\n3,4\n" * 9)
+    run = called(*FIT.split(), "--missing", "skip", "--na", "kaputt,Kaputt", "--labels", "-")
+    assert run.stdout.splitlines()[:2] == ["label", "-1"]
+    assert "left out, as" not in run.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
