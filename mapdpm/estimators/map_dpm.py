@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -24,8 +25,11 @@ from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Vector
 from mapdpm.search.fit import FitSettings, WarmStart
 from mapdpm.search.settings import ColumnParameters, SearchParameters, SearchSettings, check_init, check_search
-from mapdpm.search.widths import family_to_fit
-from mapdpm.validation import check_count, check_weights
+from mapdpm.search.widths import asks_for_prior, family_to_fit
+from mapdpm.validation import caller_level, check_count, check_weights
+
+_MANY, _FEW_OF_EACH = 1000, 20
+"""Of so many points, clusters of fewer points on average say that the fit may take far longer for more points."""
 
 
 @dataclass(eq=False, repr=False)
@@ -220,11 +224,23 @@ class MAPDPM(_Parameters, AssessingMixture, WeightedEstimator):
         self._groups = self._components = self._calibration = None
         self._points_of_fit = points, weights
         self._take(fitted, names)
+        if n_points >= _MANY and self.max_clusters is None and self.time_limit is None:
+            self._warn_of_many_clusters()
         if settings.covariance == COVARIANCE[0] and (self.missing != MISSING[0] or self.n_features_in_ > MOST_COLUMNS):
             warn_where_stretched(settings, points, fitted, names)
         if self.groups is not None and (self.n_clusters_ > 1 or self.groups != AUTO):
             self._group_points(points, weights)
         return fitted.warm
+
+    def _warn_of_many_clusters(self) -> None:
+        """UserWarning where time grows with N K, and both may grow together."""
+        K, n = self.n_clusters_, int(np.count_nonzero(self.labels_ >= 0))
+        if n >= _MANY and n < _FEW_OF_EACH * K and asks_for_prior(self.likelihood):
+            msg = (
+                f"{K} clusters were found in {n} points, more than one for each {_FEW_OF_EACH}: the time of a fit "
+                "grows with points times clusters; bound it by max_clusters or time_limit"
+            )
+            warnings.warn(msg, UserWarning, stacklevel=caller_level())
 
     def score_samples(self, X: Any) -> Vector:
         """Log predictive density of each point (Raykov2014 (17)), in nats with all constants; high is normal.
