@@ -76,7 +76,8 @@ class _Search:
     def _units_of(self, points: Any, weights: Weights, scaled: Callable[[Any, Weights], tuple[Any, Weights]]) -> Units:
         if self.is_open:
             weights = scaled(self.settings.prior, weights)[1]
-        return Units(self.settings.likelihood, self.columns, points, weights, self.settings.missing)
+        settings = self.settings
+        return Units(settings.likelihood, self.columns, points, weights, settings.missing, self.deadline.expired)
 
     def of_all(self) -> Units:
         """The units, of all points that take part."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from math import lgamma
 from typing import Any
 
@@ -16,6 +17,7 @@ from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.partition_priors import DirichletProcess
 from mapdpm.protocol import Labels, Model, Vector, Weights
 from mapdpm.search.alone import gains_alone
+from mapdpm.search.ascent import NEVER
 from mapdpm.search.observed import Observed, observed
 from mapdpm.search.widths import WidthsOfParts, family_to_fit
 from mapdpm.state import Mixture, empty, mixture_of
@@ -31,9 +33,18 @@ _PRIOR = DirichletProcess(1.0)
 class Units:
     """The units of a problem: the columns of each, and what each is worth as one cluster of all points."""
 
-    def __init__(self, likelihood: Any, columns: list[Labels], points: Any, weights: Weights, missing: str) -> None:
-        """``columns`` of each; all ``points`` take part."""
+    def __init__(
+        self,
+        likelihood: Any,
+        columns: list[Labels],
+        points: Any,
+        weights: Weights,
+        missing: str,
+        expired: Callable[[], bool] = NEVER,
+    ) -> None:
+        """``columns`` of each; all ``points`` take part. Where time is up, all keep the prior of the points."""
         self.columns, self.weights, self._missing = columns, weights, missing
+        self._expired = expired
         is_open = family_to_fit(likelihood) is not None
         whole = empirical_prior(likelihood, points, weights, missing) if is_open else likelihood
         self.prior = whole.for_data(points)
@@ -59,7 +70,10 @@ class Units:
         return float(self.n_points if self.weights is None else self.weights.sum())
 
     def gains(self, labels: Labels) -> Vector:
-        """What each unit gains by these clusters, in nats, over one of all points; each under its best prior."""
+        """What each unit gains by these clusters, in nats, over one of all points; each under its best prior.
+
+        Where time is up before, clusters keep the prior of the points, and it may be more.
+        """
         if not np.array_equal(labels, self._last):
             self._last, self._gains = labels, self._evidence(labels)[0] - self.together
         return self._gains
@@ -109,7 +123,7 @@ class Units:
 
     def _evidence(self, labels: Labels) -> tuple[Vector, Vector]:
         """sum_k L(c_k) of each unit, under the prior for which it is largest, or the one given; and its place."""
-        parts, place = self._widths.evidence(self._clusters(labels, self._seen), self._backend.name)
+        parts, place = self._widths.evidence(self._clusters(labels, self._seen), self._backend.name, self._expired)
         return np.add.reduceat(parts, self._first_parts), place
 
 

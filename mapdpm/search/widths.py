@@ -138,16 +138,17 @@ class WidthsOfParts:
                 gains += gain
         return found, gains
 
-    def evidence(self, mixture: Mixture, backend: str) -> tuple[Vector, Vector]:
+    def evidence(self, mixture: Mixture, backend: str, expired: Callable[[], bool] = NEVER) -> tuple[Vector, Vector]:
         """The largest evidence of each part, for the clusters of ``mixture``, and its place.
 
-        ``mixture`` has the priors where the search begins, and those that are given.
+        ``mixture`` has the priors where the search begins, and those that are given; where time is up, the evidence is
+        that under these.
         """
         values, found = [], self.at(None)
         for widths, own, (of_part, name) in zip(self._parts, self._slices, _apart(mixture, backend), strict=True):
             value, gain = float(BACKENDS[name].log_marginals(of_part.likelihood, of_part.state).sum()), 0.0
             if widths is not None:
-                found[own], gain = widths.largest(of_part, name, found[own])
+                found[own], gain = widths.largest(of_part, name, found[own], expired)
             values.append(value + gain)
         return np.array(values), found
 

@@ -17,6 +17,7 @@ from mapdpm.search import settings
 from mapdpm.search.ascent import NEVER
 from mapdpm.search.moves.merge_split import Merge
 from mapdpm.search.problem import Problem
+from mapdpm.search.units import Units
 from tests.families import FAMILIES, KINDS_OF_ROWS, example
 from tests.marks import complete_but
 
@@ -137,6 +138,21 @@ def test_a_late_merge_leaves_the_state_as_it_is(monkeypatch, looks):
     move = Merge(problem, None, lambda: False)
     assert not move._pairs.found_in_time(state, after(looks))
     assert move(state)[1]  # what was found late is forgotten
+
+
+def test_late_gains_of_columns_are_bounds():
+    rng = np.random.default_rng(4)
+    labels = np.arange(N) % 3
+    X = np.column_stack([5.0 * labels + rng.normal(size=N), rng.normal(size=N)])
+    columns = [np.array([0]), np.array([1])]
+    whole, late, later = (Units(NormalGamma, columns, X, None, "error", up) for up in (NEVER, after(2), lambda: True))
+    np.testing.assert_array_equal(whole.together, late.together)
+    assert np.all(later.together < whole.together)
+    assert np.all(late.gains(labels) < whole.gains(labels))
+    for units in (late, later):
+        has_clusters, has_none = units.gains(labels)
+        assert has_clusters > 100.0
+        assert has_none < 0.0
 
 
 @pytest.mark.usefixtures("short_blocks")
