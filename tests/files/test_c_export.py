@@ -158,6 +158,7 @@ def test_the_commands_of_help_compile_and_run(tmp_path, kind):
     assert mapdpm.load(tmp_path / "learned.mdpm").n_seen >= 51
 
 
+@pytest.mark.complete
 @needs_a_compiler
 def test_a_program_says_which_line_is_none(tmp_path):
     for name, data in c_files(OnlineMAPDPM(4, dtype="float32").partial_fit(points(300))).items():
