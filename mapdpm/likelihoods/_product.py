@@ -18,6 +18,8 @@ from mapdpm.likelihoods._skipping import is_there, plain
 from mapdpm.likelihoods._sums import is_exact
 from mapdpm.protocol import Matrix, RngVerbs, Vector
 
+_LONGEST = 100  # a chain of pairs
+
 
 class Part(NamedTuple):
     """A family of a product, and the first and last + 1 of its columns, and of its numbers in a row."""
@@ -286,17 +288,30 @@ def product_of(
     families: list[Any], widths: list[int], skips: bool, blanks: tuple[tuple[int, int], ...] = ()
 ) -> Product:
     """The product of these families, each over so many columns."""
+    return Product(_pairs(families, widths), sum(widths), skips, blanks)
+
+
+def _pairs(families: list[Any], widths: list[int]) -> Any:
+    """A family, or a chain of pairs; of many families a chain of chains, for Python's stack is not deep."""
+    size = max(1, len(families) // _LONGEST + (len(families) % _LONGEST > 0))
+    if size > 1:
+        starts = range(0, len(families), size)
+        families = [_pairs(families[i : i + size], widths[i : i + size]) for i in starts]
+        widths = [sum(widths[i : i + size]) for i in starts]
     parts = families[-1]
     for family, width in zip(families[-2::-1], widths[-2::-1], strict=True):
         parts = Pair(family, parts, width)
-    return Product(parts, sum(widths), skips, blanks)
+    return parts
 
 
 def parts_of(product: Product) -> Iterator[Part]:
     """The families of a product, with their columns and their places in a row."""
-    left, column, at = product.parts, 0, 1
-    while isinstance(left, Pair):
-        size = left.head.size()
-        yield Part(left.head, slice(column, column + left.width), slice(at, at + size))
-        left, column, at = left.tail, column + left.width, at + size
-    yield Part(left, slice(column, product.n_columns), slice(at, at + left.size()))
+    waiting, column, at = [(product.parts, product.n_columns)], 0, 1
+    while waiting:
+        left, width = waiting.pop()
+        if isinstance(left, Pair):
+            waiting += [(left.tail, width - left.width), (left.head, left.width)]
+            continue
+        size = left.size()
+        yield Part(left, slice(column, column + width), slice(at, at + size))
+        column, at = column + width, at + size
