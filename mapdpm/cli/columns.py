@@ -21,6 +21,8 @@ _RANGE = re.compile(r"(\d{1,9})(-?)(\d{0,9})")
 def chosen(text: str, option: str = "--columns") -> Choice:
     """The columns of ``option``: names or positions, counted from 1, separated by commas; ``2-4`` and ``3-`` too.
 
+    A range may go from one name to another, ``height-width``, or on to the last column, ``height-``.
+
     ``all-but:`` before them leaves them out. If the first row has text, a name takes precedence over a position of the
     same spelling. A name with a comma is quoted as in the file.
     """
@@ -40,6 +42,9 @@ def chosen(text: str, option: str = "--columns") -> Choice:
             # In a row of numbers, a word that can be a position is one, even if a cell has the same text.
             if word in names and (header or not _may_be_positions(word, len(cells))):
                 places.append(_place_of(word, file, names, option))
+                named = True
+            elif header and (ends := _ends_by_name(word, file, names, option)):
+                places += _range_of(word, ends, len(cells), option)
                 named = True
             else:
                 places += _places_of(word, file, cells, option)
@@ -184,10 +189,24 @@ def _places_of(word: str, file: str, cells: list[str], option: str) -> list[int]
         if not 1 <= position <= len(cells):
             msg = f"{file} has {counted(len(cells), 'column')}, so {option} cannot have {word}: they count from 1"
             raise ValueError(msg)
+    return _range_of(word, (first - 1, last - 1), len(cells), option)
+
+
+def _ends_by_name(word: str, file: str, names: dict[str, list[int]], option: str) -> tuple[int, int | None] | None:
+    """The first and last column of a range of names, which may have hyphens, too; None where it is none."""
+    for hyphen in (i for i, letter in enumerate(word) if letter == "-"):
+        first, last = word[:hyphen].strip(), word[hyphen + 1 :].strip()
+        if first in names and (last in names or not last):
+            return _place_of(first, file, names, option), _place_of(last, file, names, option) if last else None
+    return None
+
+
+def _range_of(word: str, ends: tuple[int, int | None], n_columns: int, option: str) -> list[int]:
+    first, last = ends[0], n_columns - 1 if ends[1] is None else ends[1]
     if last < first:
         msg = f"{option} cannot have {word}: a range goes up"
         raise ValueError(msg)
-    return list(range(first - 1, last))
+    return list(range(first, last + 1))
 
 
 def listed(cells: Sequence[str]) -> str:

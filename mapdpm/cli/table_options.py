@@ -162,7 +162,7 @@ def _input_options(command: argparse.ArgumentParser, default: str) -> None:
 
 def column_options(command: argparse.ArgumentParser, default: str) -> None:
     """The options that choose columns, for tables and streams; ``default`` is told by the help."""
-    text = f"names or positions of the columns to use, as height,3 or 2-4 or 3- or all-but:label ({default})"
+    text = f"names or positions of columns, as height,3 or 2-4 or 3- or height-width or all-but:label ({default})"
     command.add_argument("--columns", action="append", metavar="LIST", help=text)
     command.add_argument(
         "--delimiter",

@@ -338,10 +338,25 @@ def test_columns_by_name_and_by_position(wide, points, file, columns):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("2-3", [1, 2]), ("3-", [2, 3]), ("4,1-2", [3, 0, 1]), ("1-", [0, 1, 2, 3])]
+    ("text", "expected"),
+    [
+        ("2-3", [1, 2]),
+        ("3-", [2, 3]),
+        ("4,1-2", [3, 0, 1]),
+        ("1-", [0, 1, 2, 3]),
+        ("b-d", [1, 2, 3]),
+        ("c-,a", [2, 3, 0]),
+    ],
 )
 def test_ranges(text, expected):
     assert list(columns.chosen(text)("file", list("abcd")).places) == expected
+
+
+def test_ranges_of_names_with_hyphens():
+    cells = ["time", "in-1", "in-2", "out-1", "-"]
+    assert list(columns.chosen("in-1-out-1")("file", cells).places) == [1, 2, 3]
+    assert list(columns.chosen("out-1-")("file", cells).places) == [3, 4]
+    assert list(columns.chosen("all-but:in-1-in-2,-")("file", cells).places) == [0, 3]
 
 
 def test_names_win_over_positions_and_may_be_quoted():
@@ -730,6 +745,8 @@ def test_missing_files(folder, capsys, argv):
         ("5", "wide.csv has 4 columns, so --columns cannot have 5: they count from 1"),
         ("0", "cannot have 0: they count from 1"),
         ("4-2", "--columns cannot have 4-2: a range goes up"),
+        ("height-width", "--columns cannot have height-width: a range goes up"),
+        ("width-heights", "wide.csv has no column 'width-heights'"),
         ("height,4", "--columns height,4 has column 4 twice"),
         ("", "--columns names no column"),
         ("all-but:height,width,activity,1", "--columns leaves no column"),
