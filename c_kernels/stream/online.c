@@ -371,35 +371,3 @@ int mapdpm_learn_assessed(mapdpm_stream *s, const md_real *x, const int64_t *mic
     a->id = id;
     return MAPDPM_OK;
 }
-
-/* Those of a point that is unusual enough to ask why; NaN of another one. */
-static void tell_contributions(const mapdpm_stream *s, const md_real *x, md_real surprise, md_real *nats)
-{
-    size_t d;
-
-    if (surprise <= MD_UNUSUAL && mapdpm_contributions(s, x, nats) == MAPDPM_OK)
-        return;
-    for (d = 0; d < MD_FEATURES(s); d++)
-        nats[d] = math_nan();
-}
-
-int mapdpm_assess_many(mapdpm_stream *s, const md_real *x, const int64_t *microseconds, size_t n, int learns,
-                       mapdpm_assessment *assessments, md_real *contributions, size_t *done)
-{
-    size_t i;
-    int error = MAPDPM_OK;
-
-    if (is_none(s) || x == NULL || assessments == NULL || done == NULL)
-        return MAPDPM_E_ARGUMENT;
-    for (i = 0; i < n && error == MAPDPM_OK; i += error == MAPDPM_OK) {
-        const size_t place = i * MD_FEATURES(s);
-        const int64_t *const time = microseconds ? microseconds + i : NULL;
-
-        error = learns ? mapdpm_learn_assessed(s, x + place, time, assessments + i)
-                       : mapdpm_assess(s, x + place, time, assessments + i);
-        if (error == MAPDPM_OK && contributions)
-            tell_contributions(s, x + place, assessments[i].surprise, contributions + place);
-    }
-    *done = i;
-    return error;
-}

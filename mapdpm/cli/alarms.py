@@ -91,7 +91,7 @@ class Alarms:
         self.sink.write(json.dumps(alert) + "\n")
 
     def saved(self) -> dict[str, Any]:
-        """What a checkpoint keeps: the alarm, the warm-up, and the position in the alerts, which are on disk then."""
+        """The alarm, the warm-up, and the position in the alerts, for a checkpoint; alerts are on disk then."""
         early = {} if self._early is None else {"early": self._early}
         return {"state": self._alarm.to_dict(), "output": self.sink.sync(), **early}
 

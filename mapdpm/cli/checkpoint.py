@@ -28,7 +28,7 @@ from mapdpm.stream.settings import on_command_line
 STATES = tuple(name for name in on_command_line(OnlineHDPHMM) if name not in on_command_line(OnlineMAPDPM))
 """Settings of a learner of states, by the names of the command line, which ``OnlineMAPDPM`` does not have."""
 GROUPS = tuple(name for name in on_command_line(OnlineHDP) if name not in on_command_line(OnlineMAPDPM))
-"""Those of a learner of groups."""
+"""The settings of a learner of groups."""
 LEARNER = tuple(dict.fromkeys((*on_command_line(OnlineMAPDPM), *STATES, *GROUPS)))
 ALARM = ("alarm", "alarm_hold", "alarm_debounce")
 """Settings of the alarm, which a run may change."""

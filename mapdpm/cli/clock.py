@@ -32,12 +32,12 @@ class Moment(NamedTuple):
     step: float
     """Seconds since the point before by the clock's own count, believed or not: a pause is seen at once."""
     said: str = ""
-    """What is to be said of it."""
+    """The warning about this time, if there is one."""
     doubted: bool = False
 
 
 class Clock(NamedTuple):
-    """What is known of the clock of a stream. It is a value: ``taken`` gives the next one.
+    """The clock of a stream, as far as it is known. It is a value: ``taken`` gives the next one.
 
     Examples
     --------

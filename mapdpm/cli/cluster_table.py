@@ -10,7 +10,7 @@ from mapdpm.cli.profiles import Cell, Cluster, Profile
 from mapdpm.cli.stderr import printable
 
 MOST_CLUSTERS, MOST_COLUMNS = 12, 6
-"""What is shown without ``--all``."""
+"""The limits of a table without ``--all``."""
 _GROUP = "group"
 _MOST_LEVELS = 3
 _MOST_GROUPS = 2

@@ -73,7 +73,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def missing_of(words: Sequence[str] | None) -> frozenset[str | float]:
-    """What ``--na`` says is missing: the words, and the numbers that they are."""
+    """The missing values that ``--na`` names: the words, and the numbers that they are."""
     numbers = {value for value in map(value_of, words or ()) if value is not None}
     return frozenset(words or ()) | numbers
 
@@ -147,7 +147,7 @@ def has_decimal_comma(cells: Sequence[str]) -> bool:
 
 
 def unusual(form: Form, delimiter: str | None, decimal: str | None, encoding: str | None) -> list[str]:
-    """What is unusual about a form, and not given."""
+    """The parts of a form that are unusual and were not given, in words."""
     said = []
     if form.delimiter != (delimiter or PLAIN.delimiter):
         said.append(f"cells separated by {_NAMES.get(form.delimiter, repr(form.delimiter))}")

@@ -1,4 +1,4 @@
-"""What a model has found, as facts: its columns, and its clusters in the units and names of these columns."""
+"""The columns of a model, and its clusters in the units and names of these columns, as facts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Cell(NamedTuple):
     levels: tuple[tuple[str, float], ...] = ()
     """The share of each value, the most frequent first; of a flag that of its one value, of a spike that of it."""
     nats: float | None = None
-    """What sets the cluster apart from the others here; None for a single cluster."""
+    """The nats that set the cluster apart from the others here; None for a single cluster."""
 
 
 class Cluster(NamedTuple):
@@ -41,7 +41,7 @@ class Cluster(NamedTuple):
     share: float
     group: int | None
     shares_in_groups: dict[str, float]
-    """What share of the points of each group it has, where points have groups."""
+    """Its share of the points of each group, where points have groups."""
     cells: tuple[Cell, ...]
 
 
@@ -53,7 +53,7 @@ class Profile(NamedTuple):
 
 
 class _Statistics(NamedTuple):
-    """What both kinds of models know of their clusters: rows of a family over the columns ``read`` of the table."""
+    """The clusters of a fit or a stream: rows of a family over the columns ``read`` of the table."""
 
     kernels: Any
     rows: Matrix
@@ -143,7 +143,7 @@ def _cells(model: Any, found: _Statistics, columns: tuple[Described, ...], told:
 
 
 def _cell(model: Any, found: _Statistics, parts: tuple[Part, ...], densities: dict[int, Column | None], k: int) -> Cell:
-    """What cluster ``k`` has in a column."""
+    """The cell of cluster ``k`` in a column."""
     levels: list[tuple[str, float]] = []
     for part in parts:
         place = part.places[0]

@@ -126,7 +126,7 @@ class RecordReader:
 
 
 def kind_of(text: str) -> str:
-    """What the first line of a text is that is not blank."""
+    """The form of a text, by its first line that is not blank."""
     line = text.lstrip("\ufeff \t\r\n").partition("\n")[0]
     if line.startswith(("{", "[")):
         return JSON

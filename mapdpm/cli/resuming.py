@@ -16,7 +16,7 @@ def begun(path: Path | None, *, restart: bool) -> Saved | None:
 
 
 def of_another_input(saved: Saved, path: Path, name: str, *, go_on: bool) -> str:
-    """What is said where a checkpoint was at another input than ``name``; UsageError unless it is to ``go_on``."""
+    """The message where a checkpoint was at another input than ``name``; UsageError unless it is to ``go_on``."""
     assert saved.input is not None  # noqa: S101  (the caller saw to it)
     n = saved.model.n_seen
     held = f"{path} holds {n} point{'s' * (n != 1)}, up to line {saved.input['line']} of {saved.input['path']}"

@@ -10,7 +10,7 @@ from mapdpm.cli.clock import Clock, Moment
 from mapdpm.cli.time_text import TimeReader
 
 UNTIMED = Moment(None, None, 0.0)
-"""That of points without times."""
+"""The moment of points without times."""
 
 
 class StreamTimes:
@@ -42,7 +42,7 @@ class StreamTimes:
         return moment
 
     def saved(self) -> dict[str, Any] | None:
-        """What a checkpoint keeps; None where points have no times."""
+        """The clock, for a checkpoint; None where points have no times."""
         if self._clock.last is None:
             return None
         held = self._clock._asdict()

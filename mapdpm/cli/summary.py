@@ -50,7 +50,7 @@ def summary(
 
 
 def facts_of(model: Any) -> dict[str, Any]:
-    """What a fitted mixture or a learner has found, by the words of the summary."""
+    """The findings of a fitted mixture or a learner, by the words of the summary."""
     is_stream = hasattr(model, "ids")
     sizes = model.weights if is_stream else model.cluster_sizes_
     merged = None if not hasattr(model, "groups_") or model.n_groups_ == model.n_clusters_ else model.groups_

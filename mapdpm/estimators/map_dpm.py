@@ -29,7 +29,7 @@ from mapdpm.search.widths import asks_for_prior, family_to_fit
 from mapdpm.validation import caller_level, check_count, check_weights
 
 _MANY, _FEW_OF_EACH = 1000, 20
-"""Of so many points, clusters of fewer points on average say that the fit may take far longer for more points."""
+"""From so many points on, clusters of fewer points on average say that a fit of more points may take far longer."""
 
 
 @dataclass(eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""What sets a cluster apart from the others, column by column: divergences of its predictive densities; maths (179).
+"""How far a cluster is from the others, column by column: divergences of its predictive densities; maths (179).
 
 The predictive density of one column is one of three kinds: a Student t (a normal where its freedom is infinite), a few
 probabilities, or a negative binomial. Rows give it in closed form for every family of the package.
@@ -84,7 +84,7 @@ class Counts(NamedTuple):
     shape: Vector
     rate: Vector
     mean: Vector
-    """Of the counts that were seen; the prior's where there are none."""
+    """The mean of the counts that were seen; the prior's where there are none."""
 
     def log_densities(self, points: Vector) -> Matrix:
         """The log probability of each cluster at ``points``; maths (42)."""
@@ -139,7 +139,7 @@ def presences(likelihood: Any, columns: Sequence[Column | None], n_clusters: int
 def nats_by_column(
     columns: Sequence[Column | None], presence: Matrix, weights: Vector, clusters: Sequence[int] | Labels
 ) -> Matrix:
-    """What sets some ``clusters`` apart from all others in each column, (len(clusters), n_columns), in nats a point.
+    """How far some ``clusters`` are from all others in each column, (len(clusters), n_columns), in nats a point.
 
     E[log p(x_d | cluster) - log p(x_d | the others)] for x drawn from the cluster, where the others are the mixture of
     their predictive densities by their ``weights``: a Kullback-Leibler divergence; maths (179). ``presence`` is that of

@@ -25,7 +25,7 @@ _NEAR = 1e-4  # of a spread: by more, numbers do not fit float32
 
 
 class _Shape(NamedTuple):
-    """What says how long the parts of a file are."""
+    """The numbers that say how long the parts of a file are."""
 
     n_features: int
     slots: int
