@@ -23,7 +23,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 QUICK = "not slow and not complete"
-FLAGS = "-std=c99 -O1 -DMAPDPM_NO_CLONES -DMAPDPM_MISSING -DMAPDPM_GROUPS -DMAPDPM_STATES -DMAPDPM_SURPRISE"
+PARTS = ("MISSING", "GROUPS", "STATES", "SURPRISE", "RELEVANCE")
+FLAGS = " ".join(("-std=c99 -O1 -DMAPDPM_NO_CLONES", *(f"-DMAPDPM_{part}" for part in PARTS)))
 CC = ["cc", *FLAGS.split(), "-DMAPDPM_REAL=double"]
 SECONDS = 900
 

@@ -48,6 +48,7 @@ SOURCES = (
     "stream/settle.c",
     "stream/queue.c",
     "stream/prior.c",
+    "stream/relevance.c",
     "stream/online.c",
     "gateway/gateway.c",
     "gateway/summary.c",

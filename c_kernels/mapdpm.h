@@ -81,7 +81,7 @@ typedef MAPDPM_REAL mapdpm_real;
 
 /* The further bytes of a learner whose queue holds Q points. */
 #define MAPDPM_QUEUE_BYTES(D, Q)                                                                                       \
-    (((size_t)(Q) * (12 + (size_t)(D) * sizeof(mapdpm_real)) + 6 * sizeof(mapdpm_real) + 14 * 4 + 7) / 8 * 8)
+    (((size_t)(Q) * (12 + (size_t)(D) * sizeof(mapdpm_real)) + 9 * sizeof(mapdpm_real) + 16 * 4 + 7) / 8 * 8)
 
 /* The further bytes of a learner that knows G groups. */
 #define MAPDPM_GROUP_BYTES(K, G)                                                                                       \
@@ -95,6 +95,10 @@ typedef MAPDPM_REAL mapdpm_real;
 
 /* The further bytes of a learner that knows how surprising a point is. */
 #define MAPDPM_SURPRISE_BYTES(K) (((41 + (size_t)(K)) * sizeof(mapdpm_real) + 4 * ((size_t)(K) + 5) + 7) / 8 * 8)
+
+/* The further bytes of a learner that finds the features that carry clusters. */
+#define MAPDPM_RELEVANCE_BYTES(D, M)                                                                                   \
+    (((sizeof(mapdpm_real) == 4 ? 2 : 1) * MAPDPM_HALF_REALS(D, M) * sizeof(mapdpm_real) + 4 * (size_t)(D) + 7) / 8 * 8)
 
 /* The further bytes of a learner of groups that can have a base; the last term where it has missing values. */
 #define MAPDPM_BASE_BYTES(D, K)                                                                                        \
@@ -199,7 +203,9 @@ enum mapdpm_event_kind {
     MAPDPM_MERGED = 3,  /* id is now part of other */
     MAPDPM_EVICTED = 4, /* id, to free a slot */
     MAPDPM_AGED = 5,    /* id, whose weight has decayed too far */
-    MAPDPM_PRIOR = 6    /* no cluster: the prior of the warm-up was revisited, and has changed */
+    MAPDPM_PRIOR = 6,   /* no cluster: the prior of the warm-up was revisited, and has changed */
+    MAPDPM_RELEVANT = 7,  /* id is a feature: it carries clusters from now on */
+    MAPDPM_IRRELEVANT = 8 /* id is a feature: it carries none any more */
 };
 
 typedef struct mapdpm_options {
@@ -229,6 +235,8 @@ typedef struct mapdpm_options {
                                     * MAPDPM_SURPRISE, without groups and states) */
     mapdpm_real rare;              /* 0 <= rare < 1: the lightest clusters are rare while together they have at most
                                     * this share of all points. Rare clusters do not make a point less surprising */
+    uint32_t relevance;            /* 1: clusters are found in the features that carry them, which the warm-up finds and
+                                    * the learner follows (only with MAPDPM_RELEVANCE and a warm-up, without a base) */
 } mapdpm_options;
 
 typedef struct mapdpm_event {
@@ -263,7 +271,8 @@ typedef struct mapdpm_stream {
     uint8_t family;
     uint8_t surprise;
     uint16_t queue;
-    uint32_t when_full;
+    uint16_t when_full;
+    uint16_t relevance;
     uint8_t missing;
     uint8_t with_base;
     uint16_t lag;
@@ -413,6 +422,10 @@ int mapdpm_get_run(const mapdpm_stream *stream, uint32_t *length);
 int mapdpm_predict(const mapdpm_stream *stream, const mapdpm_real *x, uint32_t *id, mapdpm_real *score);
 int mapdpm_predict_many(const mapdpm_stream *stream, const mapdpm_real *x, size_t n, uint32_t *ids,
                         mapdpm_real *scores, size_t *done);
+
+/* Which features carry clusters: relevant[n_features] is 1 or 0. nats[n_features], which may be NULL, are the nats that each
+ * gains by the clusters over one cluster of all points. For a learner with options.relevance, after its warm-up. O(K D). */
+int mapdpm_get_relevance(const mapdpm_stream *stream, unsigned char *relevant, mapdpm_real *nats);
 
 /* The current id of the cluster that had this id, after merges. Also takes provisional ids of the warm-up. */
 int mapdpm_resolve(const mapdpm_stream *stream, uint32_t id, uint32_t *now);

@@ -138,6 +138,12 @@ typedef mapdpm_real md_real;
 #define HAS_SURPRISE(s) ((void)(s), 0)
 #endif
 
+#ifdef MAPDPM_RELEVANCE
+#define HAS_RELEVANCE(s) ((s)->relevance != 0)
+#else
+#define HAS_RELEVANCE(s) ((void)(s), 0)
+#endif
+
 #ifdef MAPDPM_NO_KNOWN_VARIANCE
 #define IS_GAMMA(s) ((void)(s), 1)
 #else
@@ -186,7 +192,8 @@ static inline int is_compiled_for(const mapdpm_options *o)
            FORGETS(o) == (o->half_life > 0) && MD_WARMUP(o) == o->warmup && MD_QUEUE(o) == o->queue &&
            MD_WINDOW(o) == o->window &&
            HAS_GROUPS(o) == (o->max_groups > 0) && HAS_BASE(o) == (o->with_base != 0) &&
-           HAS_STATES(o) == (o->lag > 0) && HAS_SURPRISE(o) == (o->surprise != 0);
+           HAS_STATES(o) == (o->lag > 0) && HAS_SURPRISE(o) == (o->surprise != 0) &&
+           HAS_RELEVANCE(o) == (o->relevance != 0);
 }
 
 /* Whether memory is aligned for the largest number. */

@@ -65,6 +65,8 @@ def said(event: Event) -> str:
         "evicted": f"cluster {event.id} makes room",
         "aged out": f"cluster {event.id} is forgotten",
         "prior revisited": "the prior of the clusters narrows",
+        "relevant": f"column {event.id} carries clusters",
+        "irrelevant": f"column {event.id} carries no clusters",
     }
     return f"{event.when:>8,}  {words[event.kind]}"
 

@@ -43,6 +43,7 @@ COVARIANCE = ("auto", "diagonal", "full")
 """``covariance=``: the shape of clusters of normal columns."""
 
 RELEVANCE = ("auto", "all", "search")
+STREAM_RELEVANCE = ("all", "auto")
 """``relevance=``: searched where the prior is fitted, never, always."""
 
 DTYPES = ("float64", "float32")

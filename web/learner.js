@@ -2,7 +2,8 @@
 
 import { MOST_EVENTS, MOST_FEATURES, MOST_SLOTS } from "./limits.js";
 
-const EVENT_KINDS = ["", "created", "split", "merged", "evicted", "aged out", "prior revisited"];
+const EVENT_KINDS = ["", "created", "split", "merged", "evicted", "aged out", "prior revisited",
+  "relevant", "irrelevant"];
 
 let compiled = null;
 

@@ -10,6 +10,8 @@ const SENTENCES = {
   "evicted": ({ id }) => `Cluster ${id} makes room for a new one.`,
   "aged out": ({ id }) => `Cluster ${id} is forgotten.`,
   "prior revisited": () => "The prior is revisited: clusters are narrower than in the warm-up.",
+  "relevant": ({ id }) => `Column ${id + 1} carries clusters from now on.`,
+  "irrelevant": ({ id }) => `Column ${id + 1} carries no clusters any more.`,
 };
 
 export const sentence = (event) => SENTENCES[event.kind](event);

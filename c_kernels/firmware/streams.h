@@ -32,7 +32,7 @@ static inline uint32_t random16(data_stream *g)
 
 /* The next point, in steps of 2^-15. Centres are at least 10 apart; the noise has a standard deviation of 1.15. With
  * missing values each value is missing with probability 1/8, but never all. States last for 16 points or so, and overlap:
- * their centres are at least 2 apart. Returns the number of the cluster. */
+ * their centres are at least 2 apart. Learners that choose features get noise in the last one of WARM_UP. Returns the number of the cluster. */
 static inline uint32_t next_point(data_stream *g, mapdpm_real *x)
 {
     const uint32_t clusters = g->kind == FULL ? 11 : 6, next = random16(g) % clusters;
@@ -42,6 +42,10 @@ static inline uint32_t next_point(data_stream *g, mapdpm_real *x)
     for (d = 0; d < N_FEATURES; d++) {
         int32_t place = ((int32_t)((c * (2 * d + 3) + d) % 11u) - 5) * (g->kind == STATES ? 2 : 10);
 
+#ifdef MAPDPM_RELEVANCE
+        if (g->kind == WARM_UP && d == N_FEATURES - 1)
+            place = 0;
+#endif
         place *= 32768;
         if (g->kind == DRIFT)
             place += (int32_t)g->n * ((int32_t)(c * 5u % 7u) - 3) * 20;

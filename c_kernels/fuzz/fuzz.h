@@ -72,6 +72,7 @@ static inline void next_options(input *t, mapdpm_options *o, mapdpm_real *parame
     o->lag = (a ^ b ^ c) % 5 == 0 ? 1 + (b ^ c) % 5u : 0;
     if (o->lag > 0 && c % 8 != 7) /* else they are refused with groups or a window */
         o->max_groups = o->with_base = o->window = 0;
+    o->relevance = o->warmup > 0 && o->with_base == 0 && (b ^ c) % 2 == 0;
     o->gamma = c & 8 && (o->max_groups > 0 || o->lag > 0) ? next_real(t) : 1;
     o->kappa = o->lag > 0 && c & 64 ? next_real(t) : 0;
     for (d = 0; d < 3 * D_MOST; d++)
@@ -184,6 +185,7 @@ static inline void call_queries(const mapdpm_stream *s, const mapdpm_real *x)
     mapdpm_cluster cluster;
     mapdpm_event event;
     mapdpm_real score;
+    unsigned char relevant[D_MOST];
     uint32_t id, k;
 
     MUST(room != NULL);
@@ -198,6 +200,8 @@ static inline void call_queries(const mapdpm_stream *s, const mapdpm_real *x)
     (void)mapdpm_get_prior(s, room, room + s->n_features);
     (void)mapdpm_get_group(s, 0, &id, NULL);
     (void)mapdpm_get_run(s, &id);
+    if (s->n_features <= D_MOST)
+        (void)mapdpm_get_relevance(s, relevant, room);
     MUST(is_as_before(before, s));
     free(before);
     free(room);

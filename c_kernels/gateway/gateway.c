@@ -7,6 +7,8 @@ static void seat(mapdpm_stream *s, uint32_t k, md_real tables)
     stream_refresh(s, k);
     if (HAS_BASE(s))
         base_none(s, k);
+    if (HAS_RELEVANCE(s))
+        moments_merge(s, background_of(s), slot_of(s, k), half_size(s));
     if (HAS_SURPRISE(s))
         surprise_seat(s, k);
     if (IS_GROUPED(s))

@@ -65,6 +65,7 @@ static inline md_real posterior_b(md_real noise_scale, md_real shrinkage, md_rea
  * and scales, into column k of the score table. */
 static inline md_real normal_gamma_density(const mapdpm_stream *s, view v, const md_real *x, size_t k, int at_peak)
 {
+    const uint32_t *const marks = marks_of(s);
     const size_t D = MD_FEATURES(s), step = count_step(s);
     const md_real *const counts = step ? counts_in(s, v.moments) : v.moments;
     const md_real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
@@ -78,6 +79,11 @@ static inline md_real normal_gamma_density(const mapdpm_stream *s, view v, const
         const md_real now = v.decay * counts[d * step];
         md_real scale;
 
+        if (is_marked(marks, d)) {
+            if (x == NULL)
+                centres_of(s, d)[k] = scales_of(s, d)[k] = 0;
+            continue;
+        }
         if (step && x && !is_present(x[d]))
             continue;
         if (now != n) {
@@ -210,12 +216,15 @@ enum { MD_BLOCK = 8 };
 /* log p(x | column k of the score table), safe from overflow. */
 static inline md_real table_density(const mapdpm_stream *s, const md_real *x, size_t k)
 {
+    const uint32_t *const marks = marks_of(s);
     md_real excess = 0, logs = 0;
     size_t d;
 
     for (d = 0; d < MD_FEATURES(s); d++) {
         const md_real t = coordinate(s, x, d) - centres_of(s, d)[k];
 
+        if (is_marked(marks, d))
+            continue;
         if (IS_GAMMA(s))
             multiply_one_plus(&excess, &logs, t * t * scales_of(s, d)[k]);
         else

@@ -23,6 +23,7 @@ static inline md_real merge_count_term(const mapdpm_stream *s, md_real n1, md_re
 
 static inline md_real normal_gamma_merge(const mapdpm_stream *s, view v1, view v2)
 {
+    const uint32_t *const marks = marks_of(s);
     const size_t D = MD_FEATURES(s), step = count_step(s);
     const md_real *const counts1 = step ? counts_in(s, v1.moments) : v1.moments;
     const md_real *const counts2 = step ? counts_in(s, v2.moments) : v2.moments;
@@ -39,8 +40,10 @@ static inline md_real normal_gamma_merge(const mapdpm_stream *s, view v1, view v
                       next2 = d < D ? v2.decay * counts2[d * step] : -1;
         md_real delta, inverse, b1, b2;
 
+        if (d < D && is_marked(marks, d))
+            continue;
         if (d == D || next1 != n1 || next2 != n2) {
-            if (d > 0)
+            if (n1 >= 0)
                 total += a1 * (logs1 + math_log(product1)) + a2 * (logs2 + math_log(product2)) -
                          s->a0 * (logs0 + math_log(product0));
             if (d == D)
@@ -117,13 +120,14 @@ static inline md_real merge_size_term(md_real n1, md_real n2)
  * and for each feature one prior less, at most PRIOR_NATS. The bounds of the logarithms cost no more than a product. */
 static inline int merge_surely_loses(const mapdpm_stream *s, view v1, view v2)
 {
+    const uint32_t *const marks = marks_of(s);
     const size_t D = MD_FEATURES(s);
     const md_real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
     const md_real *const squares1 = squares_in(s, v1.moments), *const squares2 = squares_in(s, v2.moments);
     const md_real *const noise_scale = noise_scale_of(s);
     const md_real n1 = v1.decay * *v1.moments, n2 = v2.decay * *v2.moments, n = n1 + n2;
     const md_real share = (n1 < n2 ? n1 : n2) / n;
-    md_real sum = 0, least, loss, entropy;
+    md_real sum = 0, least, loss, entropy, priors = 1;
     size_t d;
 
     if (HAS_MISSING(s) || !IS_GAMMA(s) || !(share > 0))
@@ -131,10 +135,13 @@ static inline int merge_surely_loses(const mapdpm_stream *s, view v1, view v2)
     for (d = 0; d < D; d++) {
         const md_real delta = mean2[d] - mean1[d];
 
+        if (is_marked(marks, d))
+            continue;
+        priors += 1;
         sum += delta * delta / (2 * noise_scale[d] + v1.decay * squares1[d] + v2.decay * squares2[d]);
     }
     sum *= n * share * (1 - share);
-    least = PRIOR_NATS * (md_real)(D + 1);
+    least = PRIOR_NATS * priors;
     loss = MD_HALF * math_log_below(1 + sum);
     entropy = share * (1 - math_log_below(share));
     if (IS_TIMED(s)) /* each of so many cells and rows saves a few logarithms of its size */
@@ -167,11 +174,13 @@ static inline md_real merge_gain(const mapdpm_stream *s, view v1, view v2)
 /* The prior's term in the log p of each cluster: a0 sum_d log(b0 / a0). */
 static inline md_real log_prior(const mapdpm_stream *s)
 {
+    const uint32_t *const marks = marks_of(s);
     md_real logs = 0, product = 1;
     size_t d;
 
     for (d = 0; d < MD_FEATURES(s) && IS_GAMMA(s); d++)
-        multiply_into(&product, &logs, noise_scale_of(s)[d] / s->a0);
+        if (!is_marked(marks, d))
+            multiply_into(&product, &logs, noise_scale_of(s)[d] / s->a0);
     return s->a0 * (logs + math_log(product));
 }
 
@@ -180,6 +189,7 @@ static inline md_real log_prior(const mapdpm_stream *s)
  * distance of the points from the prior mean. */
 static inline md_real log_joint_term(const mapdpm_stream *s, view v, md_real prior_term, md_real *alone)
 {
+    const uint32_t *const marks = marks_of(s);
     const size_t D = MD_FEATURES(s), step = count_step(s);
     const md_real *const counts = step ? counts_in(s, v.moments) : v.moments;
     const md_real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
@@ -201,6 +211,8 @@ static inline md_real log_joint_term(const mapdpm_stream *s, view v, md_real pri
         const md_real n = v.decay * counts[d * step], M2 = v.decay * squares[d];
         const md_real away = (n > 0 ? M2 / n : 0) + mean[d] * mean[d];
 
+        if (is_marked(marks, d))
+            continue;
         if (IS_GAMMA(s)) {
             if (n != last) {
                 total -= a * (spread_logs + math_log(spreads));

@@ -32,6 +32,10 @@
  * episode (uint32). The standing of a cluster is its number of points, without forgetting; its highest bit marks a rare
  * cluster.
  *
+ * A learner that knows which features carry clusters has behind it: moments of all points | a word for each feature (uint32):
+ * its marks, if it carries none and if its values repeat; how unusual its values were of late, or how many times in a row
+ * it fell short.
+ *
  * A learner with a queue has last: times[Q] (int64) | the state of the settlement | points[Q][D] (reals) | points in the
  * queue, the place of the first, groups[Q] (uint32).
  */
@@ -187,6 +191,9 @@ typedef struct {
     md_real best_shape;
     md_real most; /* the log joint of the best guess */
     md_real gain; /* of the best merge so far */
+    md_real worth; /* J of the best features so far, and what it was found with (relevance.c) */
+    md_real chosen_share;
+    md_real chosen_shape;
     uint32_t step;
     uint32_t trial;
     uint32_t round;
@@ -199,8 +206,11 @@ typedef struct {
     uint32_t start;
     uint32_t to;
     uint32_t from;
+    uint32_t feature;
+    uint16_t search;
+    uint16_t climbs;
 } settling;
-typedef char settling_is_counted[sizeof(settling) == 6 * sizeof(md_real) + 12 * 4 ? 1 : -1];
+typedef char settling_is_counted[sizeof(settling) == 9 * sizeof(md_real) + 14 * 4 ? 1 : -1];
 static inline size_t queue_bytes(const mapdpm_stream *s)
 {
     return MD_QUEUE(s) > 0 ? MAPDPM_QUEUE_BYTES(MD_FEATURES(s), MD_QUEUE(s)) : 0;
@@ -217,6 +227,55 @@ static inline uint32_t *queue_length(const mapdpm_stream *s)
 }
 static inline uint32_t *queue_first(const mapdpm_stream *s) { return queue_length(s) + 1; }
 static inline uint32_t *queue_groups(const mapdpm_stream *s) { return queue_length(s) + 2; }
+
+/* ---- features that carry clusters -------------------------------------------------------------------------------- */
+
+/* The mark of a feature that carries none, and of one whose values repeat; of one of the best ones so far, and of one with
+ * clusters of its own, while a warm-up is settled; and the bits of the count. */
+#define MD_IRRELEVANT UINT32_C(0x80000000)
+#define MD_REPEATS UINT32_C(0x40000000)
+#define MD_CHOSEN UINT32_C(0x20000000)
+#define MD_ALONE UINT32_C(0x10000000)
+#define MD_COUNT UINT32_C(0xf)
+static inline size_t relevance_bytes(const mapdpm_stream *s)
+{
+    return HAS_RELEVANCE(s) ? MAPDPM_RELEVANCE_BYTES(MD_FEATURES(s), HAS_MISSING(s)) : 0;
+}
+/* The moments of all points. */
+static inline md_real *background_of(const mapdpm_stream *s)
+{
+    return (md_real *)address_of(s, s->bytes - queue_bytes(s) - relevance_bytes(s));
+}
+static inline uint32_t *relevance_of(const mapdpm_stream *s)
+{
+    return (uint32_t *)(void *)(background_of(s) + moments_size(s));
+}
+/* The words where any feature may carry no clusters, else NULL: for loops. */
+static inline const uint32_t *marks_of(const mapdpm_stream *s) { return HAS_RELEVANCE(s) ? relevance_of(s) : NULL; }
+static inline int is_marked(const uint32_t *marks, size_t d) { return marks != NULL && (marks[d] & MD_IRRELEVANT) != 0; }
+static inline int is_relevant(const mapdpm_stream *s, size_t d) { return !is_marked(marks_of(s), d); }
+static inline size_t n_relevant(const mapdpm_stream *s)
+{
+    const uint32_t *const marks = marks_of(s);
+    size_t d, n = 0;
+
+    for (d = 0; marks != NULL && d < MD_FEATURES(s); d++)
+        n += (size_t)!is_marked(marks, d);
+    return marks != NULL ? n : MD_FEATURES(s);
+}
+/* The i-th feature that carries clusters, counted round and round. */
+static inline size_t relevant_feature(const mapdpm_stream *s, size_t i)
+{
+    const uint32_t *const marks = marks_of(s);
+    size_t left = i % n_relevant(s), d = 0;
+
+    if (marks == NULL)
+        return left;
+    while (is_marked(marks, d) || left-- > 0)
+        d++;
+    return d;
+}
+
 /* Whether the warm-up has all its points, but no clusters yet. */
 static inline int is_settling(const mapdpm_stream *s) { return IS_WARMING(s) && s->n_seen == MD_WARMUP(s); }
 /* Whether there are clusters on trial. */

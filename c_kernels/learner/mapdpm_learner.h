@@ -2,7 +2,7 @@
 #ifndef MAPDPM_LEARNER_H
 #define MAPDPM_LEARNER_H
 
-#include "learner/mapdpm_joint.h"
+#include "learner/mapdpm_background.h"
 
 /* The nats that a split or a merge must gain, so that one point does not undo the change of another. A split of n
  * points must gain log n more, because it was tried about so often. */
@@ -143,6 +143,7 @@ static inline md_real whole_points(const mapdpm_stream *s, md_real n)
 static inline int is_nearer_to_second(const mapdpm_stream *s, const md_real *slot, const md_real *h0, const md_real *h1,
                                       const md_real *x)
 {
+    const uint32_t *const marks = marks_of(s);
     const md_real *const anchor = anchor_of(s), *const unit = unit_of(s), *const squares = squares_in(s, slot);
     const md_real *const mean0 = mean_in(s, h0), *const squares0 = squares_in(s, h0);
     const md_real *const mean1 = mean_in(s, h1), *const squares1 = squares_in(s, h1);
@@ -153,7 +154,7 @@ static inline int is_nearer_to_second(const mapdpm_stream *s, const md_real *slo
     for (d = 0; d < MD_FEATURES(s); d++) {
         const md_real t = (x[d] - anchor[d]) * unit[d], t0 = t - mean0[d], t1 = t - mean1[d];
 
-        if (!HAS_MISSING(s) || is_present(x[d]))
+        if (!is_marked(marks, d) && (!HAS_MISSING(s) || is_present(x[d])))
             difference += (t0 - t1) * (t0 + t1) / (squares0[d] + squares1[d] + two * squares[d] + TINY_VARIANCE);
     }
     return difference > 0;

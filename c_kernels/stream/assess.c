@@ -92,7 +92,10 @@ int mapdpm_contributions(const mapdpm_stream *s, const md_real *x, md_real *nats
         return MAPDPM_E_WARMING;
     v = nearest_common(s, x);
     for (d = 0; d < MD_FEATURES(s); d++)
-        nats[d] = HAS_MISSING(s) && !is_present(x[d]) ? 0 : nats_below_peak(s, v, x, d);
+        if (HAS_MISSING(s) && !is_present(x[d]))
+            nats[d] = 0;
+        else
+            nats[d] = is_relevant(s, d) ? nats_below_peak(s, v, x, d) : background_below(s, x, d);
     return MAPDPM_OK;
 }
 

@@ -6,10 +6,10 @@
 /* Tables are counted anew after so many attempts to change. */
 #define RECOUNT_PERIOD 32u
 
-/* Whether the block has a value of a feature. */
+/* Whether the block has a value of a feature that carries clusters. */
 static int has_feature(const mapdpm_stream *s, size_t d)
 {
-    return counts_in(s, block_of(s))[d * count_step(s)] > 0;
+    return is_relevant(s, d) && counts_in(s, block_of(s))[d * count_step(s)] > 0;
 }
 
 /* The half for the block of slot k. While the halves are small, the side of the slot's mean in one feature decides: the
@@ -22,7 +22,7 @@ static size_t half_for_block(const mapdpm_stream *s, uint32_t k)
     const uint32_t trial = trial_of(s, k);
     const md_real two = 2 / *slot;
     md_real difference = 0, most = -1;
-    size_t d, widest = (trial >> 1) % D;
+    size_t d, widest = relevant_feature(s, trial >> 1);
 
     if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF) {
         for (d = 0; d < D; d++) {

@@ -7,6 +7,7 @@ CLONES
 static void tails_of(const mapdpm_stream *s, const md_real *x, size_t k, size_t n, md_real *restrict tails,
                      md_real *restrict bounds)
 {
+    const uint32_t *const marks = marks_of(s);
     const md_real *const anchor = anchor_of(s), *const unit = unit_of(s);
     const md_real *const constants = constants_of(s) + k, *const exponents = exponents_of(s) + k;
     const int is_product = IS_GAMMA(s);
@@ -20,6 +21,8 @@ static void tails_of(const mapdpm_stream *s, const md_real *x, size_t k, size_t 
             const md_real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
             const md_real t = (x[d] - anchor[d]) * unit[d];
 
+            if (is_marked(marks, d))
+                continue;
             for (j = 0; j < MD_BLOCK; j++) {
                 const md_real v = (t - centre[j]) * (t - centre[j]) * scale[j];
 
@@ -31,6 +34,8 @@ static void tails_of(const mapdpm_stream *s, const md_real *x, size_t k, size_t 
             const md_real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
             const md_real t = (x[d] - anchor[d]) * unit[d];
 
+            if (is_marked(marks, d))
+                continue;
             for (j = 0; j < n; j++)
                 u[j] = (t - centre[j]) * (t - centre[j]) * scale[j];
             if (is_product)
@@ -260,16 +265,19 @@ md_real stream_total_weight(const mapdpm_stream *s)
     return total;
 }
 
-/* What units and missing values add to a log density. */
-md_real stream_unit_term(const mapdpm_stream *s, const md_real *x)
+/* What units, missing values and features that carry no clusters add to a log density, whatever the cluster. */
+md_real stream_common_term(const mapdpm_stream *s, const md_real *x)
 {
     md_real total = s->log_units;
-#ifdef MAPDPM_MISSING
+#if defined(MAPDPM_MISSING) || defined(MAPDPM_RELEVANCE)
+    const uint32_t *const marks = marks_of(s);
     size_t d;
 
-    for (d = 0; HAS_MISSING(s) && d < MD_FEATURES(s); d++)
-        if (!is_present(x[d]))
+    for (d = 0; (HAS_MISSING(s) || HAS_RELEVANCE(s)) && d < MD_FEATURES(s); d++)
+        if (HAS_MISSING(s) && !is_present(x[d]))
             total -= math_log(unit_of(s)[d]);
+        else if (is_marked(marks, d))
+            total += background_density(s, x, d);
 #endif
     (void)x;
     return total;
@@ -318,7 +326,7 @@ choice stream_choose(const mapdpm_stream *s, const md_real *x, int with_density)
 
         const md_real sum = log_of(&all.all);
 
-        c.density = sum - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) + stream_unit_term(s, x);
+        c.density = sum - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) + stream_common_term(s, x);
         c.novelty = math_exp(opening - all.all.top) / at_least(all.all.sum, 1);
         c.common = all.has_rare ? log_of(&all.common) : sum;
         c.weight = all_weight;

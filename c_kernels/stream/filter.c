@@ -131,7 +131,7 @@ choice states_choose(const mapdpm_stream *s, const md_real *x, int with_density)
     }
     c.opens = c.best == MD_NONE || opening > p[c.best] * less;
     if (with_density)
-        c.density = top + math_log(sum * less + opening) + stream_unit_term(s, x);
+        c.density = top + math_log(sum * less + opening) + stream_common_term(s, x);
     return c;
 }
 

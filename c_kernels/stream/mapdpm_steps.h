@@ -32,13 +32,36 @@ MAPDPM_INTERNAL uint32_t stream_free_slot(const mapdpm_stream *s);
 MAPDPM_INTERNAL md_real stream_unit_for(md_real variance);
 MAPDPM_INTERNAL void stream_prepare_opening(mapdpm_stream *s);
 MAPDPM_INTERNAL md_real stream_gain_of_split(const mapdpm_stream *s, uint32_t k);
+
+/* Where widths come from: the moments of clusters, or those of their halves, where there are two. */
+enum { FROM_CLUSTERS = 0, FROM_HALVES = 1 };
+
+/* The sum of squares of a feature about the grand mean, the number of its values, and the sum about the means of clusters or
+ * halves with its degrees of freedom. */
+typedef struct {
+    md_real total;
+    md_real points;
+    md_real within;
+    md_real degrees;
+} feature_spread;
+MAPDPM_INTERNAL feature_spread stream_spread(const mapdpm_stream *s, size_t d, int source);
 MAPDPM_INTERNAL void stream_revisit_prior(mapdpm_stream *s);
+
+/* Features that carry clusters (relevance.c). */
+MAPDPM_INTERNAL md_real relevance_joint(const mapdpm_stream *s);
+MAPDPM_INTERNAL int relevance_next(mapdpm_stream *s, settling *z, md_real joint);
+MAPDPM_INTERNAL int relevance_is_chosen(const settling *z);
+MAPDPM_INTERNAL void relevance_learn(mapdpm_stream *s, const md_real *x, int64_t before);
+MAPDPM_INTERNAL void relevance_judge(mapdpm_stream *s);
+
+
 MAPDPM_INTERNAL int stream_is_valid(const mapdpm_stream *s);
 
 /* The end of the warm-up (warmup.c, settle.c): begin, and take a step, which returns whether there are more, or an
  * error. */
 MAPDPM_INTERNAL const md_real *warmup_point(const mapdpm_stream *s, size_t i);
 MAPDPM_INTERNAL void warmup_add_point(mapdpm_stream *s, size_t i, uint32_t k, md_real weight);
+MAPDPM_INTERNAL void warmup_spread(const mapdpm_stream *s, size_t d, md_real *mean, md_real *variance);
 MAPDPM_INTERNAL void warmup_begin(settling *z);
 MAPDPM_INTERNAL int warmup_step(mapdpm_stream *s, settling *z);
 MAPDPM_INTERNAL void settle_begin(settling *z);
@@ -61,7 +84,7 @@ MAPDPM_INTERNAL void states_believe(const mapdpm_stream *s, uint32_t chosen, md_
 MAPDPM_INTERNAL uint32_t stream_bound_block(const mapdpm_stream *s, const md_real *x, uint32_t first, md_real *tails,
                                             md_real *bounds);
 MAPDPM_INTERNAL md_real stream_score_new(const mapdpm_stream *s, const md_real *x, md_real least, md_real *bound);
-MAPDPM_INTERNAL md_real stream_unit_term(const mapdpm_stream *s, const md_real *x);
+MAPDPM_INTERNAL md_real stream_common_term(const mapdpm_stream *s, const md_real *x);
 /* blocks.c. */
 MAPDPM_INTERNAL void states_learn_block(mapdpm_stream *s, uint32_t k, const md_real *x, size_t n);
 MAPDPM_INTERNAL void states_try_change(mapdpm_stream *s, int reserves);

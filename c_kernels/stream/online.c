@@ -206,8 +206,12 @@ int stream_learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, 
     *id = ids_of(s)[k];
     if (MD_WINDOW(s) > 0)
         stream_revisit(s, x, *id);
+    if (HAS_RELEVANCE(s))
+        relevance_learn(s, x, before);
     if (revisits_prior(s))
         stream_revisit_prior(s);
+    if (HAS_RELEVANCE(s) && modulo(s->n_seen, MD_WARMUP(s)) == 0)
+        relevance_judge(s);
     return MAPDPM_OK;
 }
 

@@ -11,25 +11,13 @@
  * clustering. */
 #define LEAST_GAIN ((md_real)0.1)
 
-/* Where b0 comes from: the moments of clusters, or those of their halves, where there are two. */
-enum { FROM_CLUSTERS = 0, FROM_HALVES = 1 };
-
-/* The sum of squares of a feature about the grand mean, and about the means of clusters or halves; and the degrees of
- * freedom of the second. */
-typedef struct {
-    md_real total;
-    md_real points;
-    md_real within;
-    md_real degrees;
-} feature_spread;
-
 static void add_within(const mapdpm_stream *s, feature_spread *f, const md_real *moments, md_real decay, size_t d)
 {
     f->within += squares_in(s, moments)[d] * decay;
     f->degrees += at_least(counts_in(s, moments)[d * count_step(s)] * decay - 1, 0);
 }
 
-static feature_spread spread_of(const mapdpm_stream *s, size_t d, int source)
+feature_spread stream_spread(const mapdpm_stream *s, size_t d, int source)
 {
     feature_spread f = {0, 0, 0, 0};
     md_real sum = 0;
@@ -67,7 +55,8 @@ static md_real numbers_in(const mapdpm_stream *s)
 
     for (k = 0; k < s->width; k++)
         for (d = 0; is_used(s, k) && d < MD_FEATURES(s); d++)
-            sum += counts_in(s, slot_of(s, k))[d * count_step(s)] * decay_of(s, k, s->now);
+            if (is_relevant(s, d))
+                sum += counts_in(s, slot_of(s, k))[d * count_step(s)] * decay_of(s, k, s->now);
     return sum;
 }
 
@@ -81,7 +70,7 @@ static md_real c0_of_means(const mapdpm_stream *s, md_real most)
 
     for (k = 0; k < s->width; k++)
         for (d = 0; is_used(s, k) && d < MD_FEATURES(s); d++)
-            if (counts_in(s, slot_of(s, k))[d * count_step(s)] > 0) {
+            if (is_relevant(s, d) && counts_in(s, slot_of(s, k))[d * count_step(s)] > 0) {
                 const md_real mean = mean_in(s, slot_of(s, k))[d];
 
                 sum += mean * (mean / noise_scale_of(s)[d]) * s->a0;
@@ -120,7 +109,7 @@ static md_real try_source(mapdpm_stream *s, int source, const md_real *kept, md_
     size_t d;
 
     for (d = 0; d < MD_FEATURES(s); d++) {
-        const feature_spread f = spread_of(s, d, source);
+        const feature_spread f = stream_spread(s, d, source);
         const md_real unit = unit_of(s)[d], bound = LEAST_VARIANCE * unit * unit / s->a0; /* what a reader takes */
         const md_real least = at_least(LEAST_SHARE * f.total / f.points, bound);
         md_real *const b0 = noise_scale_of(s) + d;
@@ -153,6 +142,8 @@ static void adopt(mapdpm_stream *s)
         *unit *= ratio;
         *b0 *= ratio * ratio;
         s->log_units += math_log(*unit);
+        for (i = 0; HAS_RELEVANCE(s) && i <= (COMPENSATED ? half_size(s) : 0); i += half_size(s))
+            change_units(s, background_of(s) + i, d, ratio);
         for (k = 0; k < MD_SLOTS(s); k++) {
             for (i = 0; i <= (COMPENSATED ? half_size(s) : 0); i += half_size(s))
                 change_units(s, slot_of(s, k) + i, d, ratio);

@@ -35,6 +35,7 @@ int mapdpm_get_options(const mapdpm_stream *s, mapdpm_options *o)
         o->surprise = 1;
         o->rare = *rare_share(s);
     }
+    o->relevance = s->relevance;
     if (HAS_STATES(s)) {
         o->lag = s->lag;
         o->gamma = *share_gamma(s);

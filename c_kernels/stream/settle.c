@@ -10,7 +10,7 @@ enum { AT_PRIOR = 16, AT_CREATION = 17 };
 
 /* The mean and the variance of a feature over the warm-up. They start from the first value, so that an offset costs no
  * digits. A constant feature has no scale and gets variance 1. */
-static void mean_and_variance(const mapdpm_stream *s, size_t d, md_real *mean, md_real *variance)
+void warmup_spread(const mapdpm_stream *s, size_t d, md_real *mean, md_real *variance)
 {
     md_real first = 0, sum = 0, squares = 0, n = 0;
     size_t i;
@@ -64,7 +64,7 @@ static void learn_prior(mapdpm_stream *s, md_real *parameters, md_real a0)
                 squares += squares_in(s, slot_of(s, k))[d] / unit_of(s)[d] / unit_of(s)[d];
                 n += points > 1 ? points - 1 : 0;
             }
-        mean_and_variance(s, d, &mean, &variance);
+        warmup_spread(s, d, &mean, &variance);
         squares = n > 0 ? squares / n : variance;
         parameters[D + 2 + d] = a0 * (squares > LEAST_SHARE * variance ? squares : LEAST_SHARE * variance);
     }
@@ -80,7 +80,7 @@ static md_real log_joint(const mapdpm_stream *s)
     for (k = 0; k < MD_SLOTS(s); k++)
         if (is_used(s, k))
             total += log_joint_term(s, view_of(s, k, s->now), prior_term, &unused) + s->log_alpha;
-    return total;
+    return HAS_RELEVANCE(s) ? total + relevance_joint(s) : total;
 }
 
 /* The prior of a round: a guess of the variance within clusters, then the variance found. */
@@ -95,7 +95,7 @@ static int set_prior(mapdpm_stream *s, const settling *z)
     for (d = 0; d < D; d++) {
         md_real variance;
 
-        mean_and_variance(s, d, &parameters[d], &variance);
+        warmup_spread(s, d, &parameters[d], &variance);
         if (z->round == 0)
             parameters[D + 2 + d] = z->share * z->shape * variance;
     }
@@ -147,6 +147,11 @@ static void end_round(mapdpm_stream *s, settling *z)
         begin_trial(z);
         return;
     }
+    if (HAS_RELEVANCE(s) && MD_WARMUP(s) >= 8 && relevance_next(s, z, log_joint(s))) {
+        z->trial = relevance_is_chosen(z) ? LAST_TRIAL : 0;
+        begin_trial(z);
+        return;
+    }
     for (k = 0; k < MD_SLOTS(s); k++)
         ids_of(s)[k] = MD_NONE;
     clear_all(s);
@@ -173,6 +178,8 @@ static void create(mapdpm_stream *s, size_t i)
         stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
     }
     warmup_add_point(s, i, k, weight);
+    if (HAS_RELEVANCE(s))
+        moments_add(s, background_of(s), half_size(s), warmup_point(s, i), weight);
     if (HAS_SURPRISE(s))
         standing_of(s)[k]++;
     if (HAS_GROUPS(s))
@@ -200,6 +207,7 @@ static void begin_learning(mapdpm_stream *s)
 void settle_begin(settling *z)
 {
     memset(z, 0, sizeof *z);
+    z->worth = -LARGEST_REAL;
     begin_trial(z);
 }
 

@@ -5,6 +5,7 @@
  * 2 log D, or that in all its mean D by three standard deviations. */
 static int is_unusual(const mapdpm_stream *s, uint32_t k, const md_real *x)
 {
+    const uint32_t *const marks = marks_of(s);
     const md_real *const slot = slot_of(s, k), *const mean = mean_in(s, slot), *const squares = squares_in(s, slot);
     const md_real n = IS_GAMMA(s) ? 2 * s->a0 + *slot : 1;
     md_real sum = 0, there = 0, most = 0;
@@ -15,7 +16,7 @@ static int is_unusual(const mapdpm_stream *s, uint32_t k, const md_real *x)
         const md_real all = IS_GAMMA(s) ? 2 * noise_scale_of(s)[d] + squares[d] : noise_scale_of(s)[d];
         const md_real distance = away * (away / all) * n;
 
-        if (HAS_MISSING(s) && !is_present(x[d]))
+        if (is_marked(marks, d) || (HAS_MISSING(s) && !is_present(x[d])))
             continue;
         there += 1;
         sum += distance;
@@ -54,11 +55,12 @@ void stream_watch(mapdpm_stream *s, uint32_t k, const md_real *x)
  * feature in order. */
 size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const md_real *x)
 {
+    const uint32_t *const marks = marks_of(s);
     const size_t D = MD_FEATURES(s);
     const md_real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
     const md_real *const mean = mean_in(s, slot), *const squares = squares_in(s, slot);
     const uint32_t trial = trial_of(s, k);
-    size_t d, widest = (trial >> 1) % D;
+    size_t d, widest = relevant_feature(s, trial >> 1);
     md_real most = -1;
 
     if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF)
@@ -68,7 +70,7 @@ size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const md_real *x)
     for (d = 0; d < D && trial % 2 == 0; d++) { /* every second trial takes the next feature instead */
         const md_real width = squares[d] / noise_scale_of(s)[d];
 
-        if ((!HAS_MISSING(s) || is_present(x[d])) && width > most) {
+        if (!is_marked(marks, d) && (!HAS_MISSING(s) || is_present(x[d])) && width > most) {
             most = width;
             widest = d;
         }

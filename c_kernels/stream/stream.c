@@ -26,6 +26,8 @@ static int is_sound(const mapdpm_options *o)
         return 0;
     if (o->surprise > 1 || (o->surprise && (o->max_groups > 0 || o->lag > 0)))
         return 0;
+    if (o->relevance > 1 || (o->relevance && (o->warmup == 0 || o->with_base)))
+        return 0;
     return (o->max_groups > 0 || o->with_base == 0) && is_compiled_for(o);
 }
 
@@ -42,7 +44,8 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->max_clusters = o->max_clusters;
     s->warmup = o->warmup;
     s->window = o->window;
-    s->when_full = o->when_full;
+    s->when_full = (uint16_t)o->when_full;
+    s->relevance = (uint16_t)o->relevance;
     s->missing = (uint8_t)o->missing;
     s->max_groups = o->max_groups;
     s->with_base = (uint8_t)o->with_base;
@@ -73,7 +76,7 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     }
     if (HAS_SURPRISE(s))
         bytes += (SURPRISE_REALS + K) * sizeof(md_real) + 4 * (K + SURPRISE_WORDS);
-    bytes = (bytes + 7) / 8 * 8 + (MD_QUEUE(s) > 0 ? MAPDPM_QUEUE_BYTES(D, MD_QUEUE(s)) : 0);
+    bytes = (bytes + 7) / 8 * 8 + relevance_bytes(s) + (MD_QUEUE(s) > 0 ? MAPDPM_QUEUE_BYTES(D, MD_QUEUE(s)) : 0);
     s->bytes = (uint32_t)bytes;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX;
 }

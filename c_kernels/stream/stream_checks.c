@@ -93,8 +93,11 @@ static int is_event(const mapdpm_stream *s, size_t i)
 {
     const uint32_t *const event = event_ring_of(s) + WORDS_PER_EVENT * i;
 
-    return i >= s->n_events ||
-           (event[0] >= MAPDPM_CREATED && event[0] <= MAPDPM_PRIOR && event[1] < s->next_id && event[2] < s->next_id);
+    if (i >= s->n_events)
+        return 1;
+    if (HAS_RELEVANCE(s) && (event[0] == MAPDPM_RELEVANT || event[0] == MAPDPM_IRRELEVANT))
+        return event[1] < MD_FEATURES(s);
+    return event[0] >= MAPDPM_CREATED && event[0] <= MAPDPM_PRIOR && event[1] < s->next_id && event[2] < s->next_id;
 }
 
 /* Whether a kept point is valid: one of a warm-up that is not over, or one of the window. */
@@ -240,6 +243,22 @@ static int are_counts(const mapdpm_stream *s)
            *counted_in_period(s) <= MOST_STANDING;
 }
 
+/* Whether learning could have left what is known of features like this. A clean warm-up has nothing. */
+static int is_background(const mapdpm_stream *s)
+{
+    uint32_t relevant = 0;
+    size_t d;
+
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        const uint32_t word = relevance_of(s)[d];
+
+        if ((word & ~(MD_IRRELEVANT | MD_REPEATS)) >= MOST_UNUSUAL || (IS_WARMING(s) && word > 0))
+            return 0;
+        relevant += (word & MD_IRRELEVANT) == 0;
+    }
+    return relevant > 0 && are_moments(s, background_of(s), MOST_WEIGHT * 2, 1);
+}
+
 /* Whether points could wait like this. They are checked when they are learned. */
 static int is_queue(const mapdpm_stream *s)
 {
@@ -295,6 +314,8 @@ int stream_is_valid(const mapdpm_stream *s)
     for (i = 0; i < buffer_size(s); i++)
         if (!is_kept_point(s, i))
             return 0;
+    if (HAS_RELEVANCE(s) && !is_background(s))
+        return 0;
     if ((HAS_SURPRISE(s) && !are_counts(s)) || (MD_QUEUE(s) > 0 && !is_queue(s)))
         return 0;
     return HAS_GROUPS(s) ? are_groups(s) : !HAS_STATES(s) || are_states(s);

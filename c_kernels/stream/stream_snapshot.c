@@ -78,6 +78,10 @@ static void transfer_arrays(cursor *c, mapdpm_stream *s)
         transfer_clusters(c, s, standing_of(s), K, 4);
         transfer(c, next_to_check(s), SURPRISE_WORDS, 4);
     }
+    if (HAS_RELEVANCE(s)) {
+        transfer_clusters(c, s, background_of(s), moments_size(s), MD_REAL);
+        transfer_clusters(c, s, relevance_of(s), MD_FEATURES(s), 4);
+    }
     if (HAS_GROUPS(s)) {
         transfer(c, n_groups_of(s), 1, 4);
         transfer(c, all_tables_of(s), 1, MD_REAL);
@@ -115,14 +119,16 @@ static int kind_of(const mapdpm_stream *s)
 
 static unsigned flags_in(const mapdpm_stream *s)
 {
-    return (HAS_SURPRISE(s) ? WITH_SURPRISE : 0u) | (MD_QUEUE(s) > 0 ? WITH_QUEUE : 0u);
+    return (HAS_SURPRISE(s) ? WITH_SURPRISE : 0u) | (MD_QUEUE(s) > 0 ? WITH_QUEUE : 0u) |
+           (HAS_RELEVANCE(s) ? WITH_RELEVANCE : 0u);
 }
 
 /* What the kind and the flags add to the state. */
 static uint64_t more_bytes(const mapdpm_stream *s)
 {
     const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + buffer_size(s), queue = MD_QUEUE(s);
-    const uint64_t waiting = queue > 0 ? queue * (12 + MD_REAL * (uint64_t)MD_FEATURES(s)) + 8 : 0;
+    const uint64_t of_features = HAS_RELEVANCE(s) ? MD_REAL * (uint64_t)moments_size(s) + 4 * (uint64_t)MD_FEATURES(s) : 0;
+    const uint64_t waiting = of_features + (queue > 0 ? queue * (12 + MD_REAL * (uint64_t)MD_FEATURES(s)) + 8 : 0);
 
     if (HAS_SURPRISE(s))
         return waiting + MD_REAL * (uint64_t)SURPRISE_BINS + 4 * ((uint64_t)MD_SLOTS(s) + SURPRISE_WORDS);
@@ -231,6 +237,7 @@ static int read_options(cursor *c, const unsigned char *header, mapdpm_options *
     memset(o, 0, sizeof *o);
     o->surprise = (flags & WITH_SURPRISE) != 0;
     o->queue = (flags & WITH_QUEUE) != 0;
+    o->relevance = (flags & WITH_RELEVANCE) != 0;
     if (total_in(header) < MD_HEADER + options_bytes(kind, flags) + COUNTERS + MD_CRC)
         return MAPDPM_E_DAMAGED;
     o->family = (int32_t)get_bytes(header + 8, 2);
@@ -267,6 +274,8 @@ static void derive(mapdpm_stream *s)
 {
     uint32_t k;
 
+    if (HAS_RELEVANCE(s) && !IS_WARMING(s)) /* the prior came before the features that it is read in */
+        stream_prepare_opening(s);
     s->width = 0;
     s->at_event = (uint32_t)modulo(s->n_events, RING_SIZE(s));
     for (k = 0; k < MD_SLOTS(s); k++)

@@ -124,7 +124,7 @@ static void halve_by_feature(mapdpm_stream *s, uint32_t k, size_t skip)
         for (d = 0; d < D; d++) {
             const md_real width = squares[d] / noise_scale_of(s)[d];
 
-            if (width > most && (before < 0 || width < before)) {
+            if (is_relevant(s, d) && width > most && (before < 0 || width < before)) {
                 most = width;
                 widest = d;
             }
@@ -203,7 +203,7 @@ static void step_of_division(mapdpm_stream *s, settling *z)
         return;
     }
     z->start++;
-    if (z->start < STARTS && z->start < MD_FEATURES(s)) {
+    if (z->start < STARTS && z->start < n_relevant(s)) {
         halve_by_feature(s, k, z->start);
         rebuild_halves(s, k);
         return;

@@ -96,7 +96,7 @@ int mapdpm_follow(const mapdpm_stream *s, uint64_t *event, uint32_t *ids, size_t
     while (*event < s->n_events) {
         const uint32_t *const e = event_of(s, *event);
 
-        for (i = 0; i < n && e[0] != MAPDPM_CREATED && e[0] != MAPDPM_PRIOR; i++)
+        for (i = 0; i < n && e[0] != MAPDPM_CREATED && e[0] < MAPDPM_PRIOR; i++)
             if (ids[i] == e[1])
                 ids[i] = e[0] == MAPDPM_MERGED ? e[2] : MD_NONE;
         ++*event;

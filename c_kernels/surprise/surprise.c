@@ -51,6 +51,7 @@ static md_real steepness(const mapdpm_stream *s, md_real n, md_real share)
  * is that about the cluster's own mean: a density takes the distance of this mean from the prior mean for variance. */
 static md_real steepness_in(const mapdpm_stream *s, uint32_t k, const md_real *x)
 {
+    const uint32_t *const marks = marks_of(s);
     const md_real *const slot = slot_of(s, k), *const counts = counts_in(s, slot);
     md_real shares = 0, features = 0, n = -1, shrinkage = 0, freedom = 0;
     size_t d;
@@ -59,7 +60,7 @@ static md_real steepness_in(const mapdpm_stream *s, uint32_t k, const md_real *x
         const md_real count = counts[d * count_step(s)], mean = mean_in(s, slot)[d], squares = squares_in(s, slot)[d];
         const md_real b0 = noise_scale_of(s)[d];
 
-        if (x && !is_present(x[d]))
+        if (is_marked(marks, d) || (x && !is_present(x[d])))
             continue;
         if (count != n) {
             n = count;
@@ -103,11 +104,44 @@ static md_real highest_of_new(const mapdpm_stream *s, const md_real *x)
     return HAS_MISSING(s) ? peak(s, empty_view(s), x) + s->log_alpha : s->opening;
 }
 
+/* The features of a point that carry no clusters: their number, the nats by which their values lower the log density below its
+ * peak, and the sum of their steepness, for the variance of all points is known. */
+typedef struct {
+    md_real features;
+    md_real below;
+    md_real steep;
+} aside;
+
+static aside aside_of(const mapdpm_stream *s, const md_real *x)
+{
+    const uint32_t *const marks = marks_of(s);
+    aside a = {0, 0, 0};
+    size_t d;
+
+    for (d = 0; marks != NULL && d < MD_FEATURES(s); d++)
+        if (is_marked(marks, d) && (!HAS_MISSING(s) || is_present(x[d]))) {
+            a.features += 1;
+            a.below += background_below(s, x, d);
+            a.steep += 1 - (md_real)1.5 / at_least(background_count(s, d), LEAST_KNOWN);
+        }
+    return a;
+}
+
+/* The depth in a cluster of a point of so many features: the steepness is the mean of all. */
+static md_real depth_with(const aside *a, md_real below, md_real steep, uint32_t n_features)
+{
+    if (!(a->features > 0))
+        return depth_of(below, steep);
+    steep = (((md_real)n_features - a->features) * steep + a->steep) / (md_real)n_features;
+    return depth_of(below + a->below, steep);
+}
+
 CLONES
 md_real surprise_nats(const mapdpm_stream *s, const md_real *x, const choice *c)
 {
     const uint32_t n_features = features_there(s, x);
     small_number sum = {0, 0};
+    const aside others = aside_of(s, x);
     md_real known = 0, weights[MD_BLOCK], depths[MD_BLOCK];
     uint32_t k = 0, n;
 
@@ -119,14 +153,14 @@ md_real surprise_nats(const mapdpm_stream *s, const md_real *x, const choice *c)
                 continue;
             known += weight;
             weights[n] = weight;
-            depths[n++] = depth_of(highest_score(s, x, k, weight) - c->common,
-                                   n_features < MD_FEATURES(s) ? steepness_in(s, k, x) : steepness_of(s)[k]);
+            depths[n++] = depth_with(&others, highest_score(s, x, k, weight) - c->common,
+                                     n_features < MD_FEATURES(s) ? steepness_in(s, k, x) : steepness_of(s)[k], n_features);
         }
         add_tails(&sum, n_features, n, weights, depths);
     }
     if (!(known > 0)) {
         known = weights[0] = 1;
-        depths[0] = depth_of(highest_of_new(s, x) - c->common, steepness(s, 0, 1));
+        depths[0] = depth_with(&others, highest_of_new(s, x) - c->common, steepness(s, 0, 1), n_features);
         add_tails(&sum, n_features, 1, weights, depths);
     }
     return at_least(sum.nats - math_log(sum.factor / known), 0);

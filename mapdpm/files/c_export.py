@@ -97,6 +97,7 @@ def c_files(model: Exportable, name: str = "model") -> dict[str, bytes]:
         (isinstance(model, OnlineHDPHMM), "MAPDPM_STATES", "has states in time"),
         (learner.settings()["surprise"], "MAPDPM_SURPRISE", "assesses points"),
         (model.missing == "skip", "MAPDPM_MISSING", "has missing values"),
+        (learner.stream.relevance, "MAPDPM_RELEVANCE", "finds the features that carry clusters"),
     ):
         if needed:
             switches[flag] = ""

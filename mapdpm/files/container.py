@@ -50,9 +50,13 @@ _KINDS = {
 }
 _STREAMS = {STREAM, STREAM_OF_GROUPS, STREAM_OF_STATES, SUMMARY, FEATURES}
 
-MISSING, SURPRISE, QUEUE = 1, 2, 4
+MISSING, SURPRISE, QUEUE, RELEVANCE = 1, 2, 4, 8
 """Flags: of a batch model whose statistics count each feature; of a stream learner with surprises, with a queue."""
-_FLAGS = {STREAM: SURPRISE | QUEUE, STREAM_OF_GROUPS: QUEUE, STREAM_OF_STATES: QUEUE}
+_FLAGS = {
+    STREAM: SURPRISE | QUEUE | RELEVANCE,
+    STREAM_OF_GROUPS: QUEUE | RELEVANCE,
+    STREAM_OF_STATES: QUEUE | RELEVANCE,
+}
 _HEADER = struct.Struct("<4sHBBHHIIIIIQ")
 _CRC = struct.Struct("<I")
 _PIECE = 1 << 20  # bytes read at once: memory is taken for bytes that are there, not for those that are announced

@@ -15,7 +15,9 @@ from mapdpm.stream.errors import ErrorContext, exception_for
 from mapdpm.stream.points import check_point
 from mapdpm.stream.records import Clusters, Event
 
-_KINDS = {1: "created", 2: "split", 3: "merged", 4: "evicted", 5: "aged out", 6: "prior revisited"}
+_KINDS = dict(
+    enumerate(("created", "split", "merged", "evicted", "aged out", "prior revisited", "relevant", "irrelevant"), 1)
+)
 _NO_CLUSTER = 6  # the kind of an event that is of no cluster
 _ALIGNMENT = 8
 NO_GROUP = 2**32 - 1
@@ -282,6 +284,16 @@ class Learner:
         parameters = np.empty(self.lib.mapdpm_n_parameters(self.stream.family, D), self.dtype)
         error = self.lib.mapdpm_get_prior(self.stream, self.reals(anchor), self.reals(parameters))
         return None if error else parameters.astype(np.float64)
+
+    def relevance(self) -> tuple[NDArray[np.bool_], Vector | None]:
+        """Which features carry clusters; and the nats that each gains by them, where the learner follows that."""
+        D = self.n_features
+        relevant, nats = np.ones(D, dtype=np.uint8), np.empty(D, self.dtype)
+        if not self.stream.relevance:
+            return relevant.astype(bool), None
+        into = self.ffi.from_buffer("unsigned char[]", relevant, require_writable=True)
+        self.check(self.lib.mapdpm_get_relevance(self.stream, into, self.reals(nats)))
+        return relevant.astype(bool), nats.astype(np.float64)
 
     def events(self) -> list[Event]:
         """The events that the ring buffer still holds, the oldest first."""

@@ -59,8 +59,9 @@ def options_of(ffi: Any, settings: Settings) -> tuple[Any, Any]:
     options.alpha, options.log_alpha = concentration(settings)
     if likelihood is None:
         options.family = 1
+        options.relevance *= not options.with_base
         return options, None
-    options.family, options.warmup = FAMILY_NUMBERS[type(likelihood)], 0
+    options.family, options.warmup, options.relevance = FAMILY_NUMBERS[type(likelihood)], 0, 0
     with np.errstate(over="ignore", under="ignore"):
         parameters = flat_parameters(likelihood).astype(DTYPES[settings["dtype"]])
     options.parameters = ffi.from_buffer("mapdpm_real[]", parameters)
@@ -72,5 +73,6 @@ def settings_in(options: Any, dtype: str) -> Settings:
     real = DTYPES[dtype].type
     found = {name: row.kind.from_c(getattr(options, row.c), real) for name, row in ROWS.items() if row.c}
     unused = [] if options.warmup else ["warmup"]
+    unused += ["relevance"] * (not options.warmup or options.with_base)
     unused.append("log_alpha" if found["alpha"] >= LEAST_NUMBER else "alpha")
     return found | {name: ROWS[name].default for name in unused} | {"dtype": dtype}

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapdpm.compat import scikit_learn
 from mapdpm.data.frames import Names, check_names, column_names
@@ -127,6 +128,25 @@ class LearnerState(Parameters, SharedSettings):
     def likelihood_(self) -> Any:
         """The likelihood with its prior; None until the warm-up is over."""
         return self._settings["likelihood"] if self._learner is None else self._learner.likelihood()
+
+    @property
+    @exclusive
+    def relevant_(self) -> NDArray[np.bool_] | None:
+        """Which features carry clusters, shape (n_features,); None until the warm-up is over."""
+        return self._relevance()[0]
+
+    @property
+    @exclusive
+    def relevance_(self) -> Vector | None:
+        """The nats that each feature gains by the clusters over one of all points, shape (n_features,).
+
+        docs/maths.md, section 39. None until the warm-up is over, and without ``relevance="auto"``. O(K D).
+        """
+        return self._relevance()[1]
+
+    def _relevance(self) -> tuple[NDArray[np.bool_] | None, Vector | None]:
+        learner = self._learner
+        return (None, None) if learner is None or learner.stream.warming else learner.relevance()
 
     # ---- files -------------------------------------------------------------------------------------------------------
 

@@ -11,8 +11,9 @@ class Event(NamedTuple):
     """A change of a cluster.
 
     ``kind`` is "created", "split" (the heavier part keeps ``id``, ``other`` is new), "merged" (``id`` went into
-    ``other``), "evicted" (to free its slot), "aged out" (forgotten), or "prior revisited": of no cluster, with the
-    ``id`` -1. ``when`` is the number of points seen by then.
+    ``other``), "evicted" (to free its slot), "aged out" (forgotten), "prior revisited": of no cluster, with the ``id``
+    -1; or "relevant" and "irrelevant": the feature of number ``id`` carries clusters from then on, or none any more.
+    ``when`` is the number of points seen by then.
     """
 
     kind: str

@@ -11,7 +11,7 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mapdpm.names import AUTO, DTYPES, MISSING, WHEN_FULL, WHEN_GROUPS_FULL
+from mapdpm.names import AUTO, DTYPES, MISSING, STREAM_RELEVANCE, WHEN_FULL, WHEN_GROUPS_FULL
 from mapdpm.stream import kinds
 
 _PLACE = "{settings}"  # in the docstring of a class
@@ -124,6 +124,14 @@ class SharedSettings:
         'Number of points that set the prior, where ``likelihood`` is "auto". Until then each point has a '
         "provisional id of its own (``resolve`` gives its cluster later), and scores are nan.",
         option=("N", "points that set the prior, >= 2"),
+    )
+    relevance: str = setting(
+        AUTO,
+        kinds.choice(STREAM_RELEVANCE),
+        'In which features clusters are found: "all", or, where the warm-up sets the prior, those that carry them. The '
+        "warm-up finds these, and they are looked for again whenever as many points have come. In the others all "
+        "points are one cluster.",
+        option=("", "the features that carry clusters, which the warm-up finds, or all"),
     )
     when_full: str = setting(
         WHEN_FULL[0],

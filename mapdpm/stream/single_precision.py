@@ -19,7 +19,7 @@ from mapdpm.stream.online import OnlineMAPDPM
 
 HEADER_BYTES = 40
 _BINS, _WORDS = 40, 5  # of surprise
-_CRC, _SURPRISE = 4, 2  # bytes; a flag
+_CRC, _SURPRISE, _RELEVANCE = 4, 2, 8  # bytes; flags
 _COUNTERS = (("<u8", 2), ("<i8", 1), ("<u4", 6))
 _NEAR = 1e-4  # of a spread: by more, numbers do not fit float32
 
@@ -35,6 +35,7 @@ class _Shape(NamedTuple):
     window: int
     missing: bool
     surprise: bool
+    relevance: bool
 
     def parts(self, real: str) -> Iterator[tuple[str, str, int]]:
         """Name, type and length of each part behind the options; ``real`` is the type of reals."""
@@ -49,6 +50,9 @@ class _Shape(NamedTuple):
         if self.surprise:
             yield "", real, _BINS
             yield "", "<u4", K + _WORDS
+        if self.relevance:
+            yield "background", real, 1 + (3 if self.missing else 2) * D
+            yield "", "<u4", D
 
 
 def in_single_precision(model: OnlineMAPDPM) -> OnlineMAPDPM | None:
@@ -92,7 +96,10 @@ def in_float32(data: bytes, empty: bytes) -> bytes:
         if kind == "<f8":
             if name == "parameters":
                 shift = _shift(values, shape.n_features, _is_gamma(data))
-            values = _slots(values, shape, shift) if name == "slots" else _narrow(values)
+            if name == "slots":
+                values = _slots(values, shape, shift)
+            else:
+                values = _moments(values[None], shape, shift) if name == "background" else _narrow(values)
         made.append(values.tobytes())
     whole = b"".join(made)
     if at != len(data) - _CRC or len(whole) + _CRC != len(empty):
@@ -104,10 +111,10 @@ def in_float32(data: bytes, empty: bytes) -> bytes:
 def _shape_of(data: bytes) -> _Shape:
     real, flags, D, K, P, S = struct.unpack_from("<xxxxxxxBxxHIIII", data)
     warmup, window, _, missing = struct.unpack_from("<IIII", data, HEADER_BYTES)
-    if flags & ~_SURPRISE or real not in {4, 8}:
+    if flags & ~(_SURPRISE | _RELEVANCE) or real not in {4, 8}:
         msg = "the file has parts that are not known here"
         raise ValueError(msg)
-    return _Shape(D, K, P, S, warmup, window, bool(missing), bool(flags & _SURPRISE))
+    return _Shape(D, K, P, S, warmup, window, bool(missing), bool(flags & _SURPRISE), bool(flags & _RELEVANCE))
 
 
 def _options_bytes(real: int, surprise: bool) -> int:
@@ -133,16 +140,27 @@ def _shift(parameters: NDArray[np.float64], D: int, is_gamma: bool) -> NDArray[n
 
 def _slots(values: NDArray[np.float64], shape: _Shape, shift: NDArray[np.float64]) -> NDArray[np.float32]:
     """The slots: moments of a cluster, and in float32 what rounding leaves of them; of its halves; a loss."""
-    D, half = shape.n_features, 1 + (3 if shape.missing else 2) * shape.n_features
-    moments = values.reshape(shape.slots, shape.statistics).copy()
-    for first in range(0, 3 * half, half):
-        weight = moments[:, first : first + 1]
-        seen = moments[:, first + 1 : first + 1 + D] if shape.missing else np.repeat(weight, D, axis=1)
-        means = moments[:, first + half - 2 * D : first + half - D]
-        means += np.where(seen > 0.0, shift, 0.0)
-    own, rest = moments[:, :half], moments[:, half:]
-    high = _narrow(own)
-    return np.concatenate([high, _narrow(own - high), _narrow(rest)], axis=1)
+    half = 1 + (3 if shape.missing else 2) * shape.n_features
+    rows = values.reshape(shape.slots, shape.statistics)
+    halves = [_moved(rows[:, first : first + half], shape, shift) for first in (half, 2 * half)]
+    own = _moments(rows[:, :half], shape, shift)
+    return np.concatenate([own, *map(_narrow, halves), _narrow(rows[:, 3 * half :])], axis=1)
+
+
+def _moments(rows: NDArray[np.float64], shape: _Shape, shift: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Moments, and what rounding leaves of them."""
+    moved = _moved(rows, shape, shift)
+    high = _narrow(moved)
+    return np.concatenate([high, _narrow(moved - high)], axis=1)
+
+
+def _moved(rows: NDArray[np.float64], shape: _Shape, shift: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Moments whose means are counted from the new prior mean."""
+    D, moved = shape.n_features, rows.copy()
+    seen = moved[:, 1 : 1 + D] if shape.missing else np.repeat(moved[:, :1], D, axis=1)
+    means = moved[:, -2 * D :][:, :D]
+    means += np.where(seen > 0.0, shift, 0.0)
+    return moved
 
 
 def _narrow(values: NDArray[np.float64]) -> NDArray[np.float32]:

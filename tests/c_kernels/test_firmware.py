@@ -28,7 +28,7 @@ def known_crc(group):
     return json.loads((FIRMWARE / "figures.json").read_text())["crc"][group]
 
 
-def points(kind):
+def points(kind, noise=False):
     """The data of firmware/streams.h, and the group of each point."""
     random, cluster = 2463534242 + kind, 0
 
@@ -44,6 +44,7 @@ def points(kind):
         x = []
         for d in range(D):
             place = ((c * (2 * d + 3) + d) % 11 - 5) * (2 if kind == STATES else 10) * 32768
+            place *= not (noise and kind == WARM_UP and d == D - 1)
             place += n * (c * 5 % 7 - 3) * 20 if kind == DRIFT else 0
             place += sum(random16() - 32768 for _ in range(4))
             x.append(float("nan") if missing >> d & 1 and missing != 7 else place / 32768)
@@ -67,6 +68,7 @@ def model_for(kind, dtype, surprise=False):
         missing="skip" if kind == MISSING else "error",
         dtype=dtype,
         surprise=surprise,
+        relevance="auto" if surprise else "all",
         rare=0.0625,
     )
 
@@ -79,7 +81,7 @@ def crc_of_real(crc, value, dtype):
 
 def crc_of_stream(kind, dtype, surprise=False):
     learner, crc = model_for(kind, dtype, surprise).ready_learner(), 0
-    for i, (x, group) in enumerate(points(kind), 1):
+    for i, (x, group) in enumerate(points(kind, noise=surprise), 1):
         learner.set_group(group)
         if kind == STATES and i % GAP_EVERY == 0:
             learner.lib.mapdpm_gap(learner.stream)

@@ -44,7 +44,7 @@ def test_a_config_header_may_have_the_names_of_vendors(smallest, tmp_path):
 def test_the_whole_library_compiles_with_the_names_of_vendors(tmp_path):
     need("gcc")
     (tmp_path / "my_config.h").write_text(VENDORS)
-    switches = ["-DMAPDPM_MISSING", "-DMAPDPM_GROUPS", "-DMAPDPM_STATES", "-DMAPDPM_SURPRISE"]
+    switches = ["-DMAPDPM_MISSING", "-DMAPDPM_GROUPS", "-DMAPDPM_STATES", "-DMAPDPM_SURPRISE", "-DMAPDPM_RELEVANCE"]
     config = '-DMAPDPM_CONFIG="my_config.h"'
     run("gcc", "-std=c99", "-fsyntax-only", "-I.", config, *switches, SOURCE / "mapdpm.c", cwd=tmp_path)
 
@@ -138,7 +138,9 @@ def test_the_pair_wants_memcpy_and_memset_only(compiler, real, tmp_path):
     need(compiler)
     warnings = "-pedantic -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow -Wundef -Werror"
     warnings += " -Wdouble-promotion" if real == "float" else ""
-    switches = f"-DMAPDPM_MISSING -DMAPDPM_GROUPS -DMAPDPM_STATES -DMAPDPM_SURPRISE -DMAPDPM_REAL={real}"
+    switches = (
+        f"-DMAPDPM_MISSING -DMAPDPM_GROUPS -DMAPDPM_STATES -DMAPDPM_SURPRISE -DMAPDPM_RELEVANCE -DMAPDPM_REAL={real}"
+    )
     command = [compiler, *f"-std=c99 -O2 -DMAPDPM_NO_CLONES {warnings} {switches}".split()]
     program = tmp_path / "mapdpm.o"
     run(*command, "-fPIC", "-c", SOURCE / "mapdpm.c", "-o", program)

@@ -37,6 +37,7 @@ OTHERS = {
     "when_groups_full": ("replace", "panic"),
     "missing": ("skip", "panic"),
     "dtype": ("float32", "float16"),
+    "relevance": ("all", "search"),
     "surprise": (False, 1),
     "rare": (0.1, 1.0),
     "log_alpha": (-80.0, "low"),
