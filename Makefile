@@ -153,9 +153,9 @@ papers: .venv/tested
 	@set -e; for paper in $(PAPERS); do echo "== $$paper"; $(BIN)/python $$paper >/dev/null; done
 	$(BIN)/python bench/papers/report.py
 
-# One file, without a server: open it in a browser.
-web:
-	@$(PYTHON) web/build.py build/web/index.html
+# One file, without a server: open it in a browser. It has the rules of the command line, so the package is imported.
+web: .venv/installed
+	@$(BIN)/python web/build.py build/web/index.html
 
 docs: .venv/complete
 	$(BIN)/python -m sphinx -W --keep-going -q docs build/site

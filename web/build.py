@@ -20,12 +20,13 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-sys.path.insert(0, str(ROOT / "c_kernels"))
+sys.path[:0] = [str(ROOT), str(ROOT / "c_kernels")]
 PAIR = importlib.import_module("amalgamate").current()
+RULES = importlib.import_module("web.rules").rules()
 SOURCES = (HERE / "learner.c", PAIR / "mapdpm.c", ROOT / "c_kernels" / "firmware" / "boards" / "memory.c")
 COMPILER = "clang --target=wasm32 -std=c99 -O2 -Wall -Wextra -ffreestanding -fno-builtin-memcpy -fno-builtin-memset"
 LINKER = "-nostdlib -Wl,--no-entry -Wl,--strip-all -Wl,-z,stack-size=16384"
-SWITCHES = "-DMAPDPM_REAL=float -DMAPDPM_SURPRISE -DMAPDPM_RELEVANCE"
+SWITCHES = "-DMAPDPM_REAL=float -DMAPDPM_SURPRISE -DMAPDPM_RELEVANCE -DMAPDPM_MISSING"
 CHANNELS = ("accel_x", "accel_y", "accel_z")
 IMPORT = re.compile(r'^import (\{ [^}]+ \}) from "\./(\w+)\.js";$', flags=re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|class|function) (\w+))", flags=re.MULTILINE)
@@ -81,11 +82,13 @@ def script(name: str = "main", known: set[str] | None = None) -> str:
 
 def page() -> str:
     """The whole page."""
+    style, main_script = (HERE / "style.css").read_text(encoding="utf-8"), f"\n{script()}\n"
     parts = {
-        "@STYLE@": (HERE / "style.css").read_text(encoding="utf-8"),
+        "@STYLE@": style,
         "@PROGRAM@": base64.b64encode(program()).decode(),
         "@RECORDING@": recording(),
-        "@SCRIPT@": script(),
+        "@RULES@": json.dumps(RULES, separators=(",", ":")).replace("<", "\\u003c"),
+        "@SCRIPT@": main_script,
     }
     text = (HERE / "index.html").read_text(encoding="utf-8")
     return re.sub("|".join(parts), lambda mark: parts[mark[0]], text)

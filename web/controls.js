@@ -32,12 +32,21 @@ export class Slider {
   }
 }
 
-// Call use with each file that is chosen.
-export function onFile(id, use) {
+const bytes = (n) => n < 1e6 ? `${n.toLocaleString("en")} bytes` : `${(n / 1e6).toLocaleString("en", { maximumFractionDigits: 1 })} MB`;
+
+// Call use with the bytes and the name of each file that is chosen, or refuse with a message. A file of more than `most`
+// bytes is not read.
+export function onFile(id, most, use, refuse) {
   element(id).addEventListener("change", async (event) => {
     const [file] = event.target.files;
     event.target.value = "";  // so that the same file can be chosen again
-    if (file) await use(file);
+    if (!file) return;
+    try {
+      if (file.size > most) throw new Error(`${file.name} has ${bytes(file.size)}, and this page reads up to ${bytes(most)}`);
+      use(new Uint8Array(await file.arrayBuffer()), file.name);
+    } catch (error) {
+      refuse(error.message);
+    }
   });
 }
 

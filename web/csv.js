@@ -1,58 +1,151 @@
-// A CSV file as columns of numbers, or a message that says what is wrong with it.
+// A file of separated values as a table of numbers. It is read as the command line reads it with --missing skip; where it
+// cannot be, a message names the line and the column.
 
-import { MOST_FEATURES, MOST_POINTS } from "./limits.js";
+import { complaintOf, isDate, isMissing, isText, isWrongNumber, strip, valueOf } from "./cells.js";
+import { refuseWhatIsNoText, textOf } from "./bytes.js";
+import { formOf, plainCells, unusual } from "./form.js";
+import { Rows } from "./lines.js";
+import { MOST_FEATURES, MOST_LISTED, MOST_POINTS } from "./limits.js";
+import { reasonAgainst } from "./reasons.js";
 
-const isNumber = (text) => text.trim() !== "" && Number.isFinite(Number(text));
+const LONGEST_NAME = 60;
 
-function cellsOf(line, mark) {
-  const cells = [""];
-  let isQuoted = false;
-  for (const character of line) {
-    if (character === '"') isQuoted = !isQuoted;
-    else if (character === mark && !isQuoted) cells.push("");
-    else cells[cells.length - 1] += character;
+const counted = (n, thing) => `${n.toLocaleString("en")} ${thing}${n === 1 ? "" : "s"}`;
+
+// The rows of a text, at least one and all of one width.
+class TableRows {
+  constructor(text, form) {
+    Object.assign(this, { rows: new Rows(text, form.delimiter), form, width: 0 });
   }
-  return cells.map((cell) => cell.trim());
-}
 
-function linesOf(text) {
-  const lines = text.replace(/^\uFEFF/, "").split(/\r\n|\n|\r/).map((line, i) => ({ row: i + 1, line }));
-  const full = lines.filter(({ line }) => line.trim() !== "");
-  if (full.length === 0) throw new Error("The file is empty. Choose a CSV file of numbers with one point a row.");
-  const times = (mark) => full[0].line.split(mark).length;
-  const mark = [",", ";", "\t"].reduce((best, each) => times(each) > times(best) ? each : best);
-  return full.map(({ row, line }) => ({ row, cells: cellsOf(line, mark) }));
-}
-
-// The positions of the columns of numbers, by the first row.
-function numericColumns(names, { row, cells }, notes) {
-  const all = names.map((_, column) => column).filter((column) => isNumber(cells[column] ?? ""));
-  const others = names.filter((_, column) => !all.includes(column));
-  if (all.length === 0) throw new Error(`Row ${row} has no number. The file needs a column of numbers.`);
-  if (others.length > 0) notes.push(`Left out, as they are no numbers: ${others.join(", ")}.`);
-  if (all.length > MOST_FEATURES) notes.push(`Of ${all.length} columns of numbers, the first ${MOST_FEATURES} are used.`);
-  return all.slice(0, MOST_FEATURES);
-}
-
-// columns: names; rows: their numbers; notes: what was left out.
-export function readCsv(text) {
-  const lines = linesOf(text);
-  const hasHeader = !lines[0].cells.some(isNumber);
-  const names = lines[0].cells.map((cell, i) => hasHeader && cell ? cell : `column ${i + 1}`);
-  const points = hasHeader ? lines.slice(1) : lines;
-  if (points.length < 2) throw new Error(`A point is a row of numbers. The file needs 2 or more, got ${points.length}.`);
-  const notes = [];
-  const chosen = numericColumns(names, points[0], notes);
-  if (points.length > MOST_POINTS) notes.push(`Of ${points.length} rows, the first ${MOST_POINTS} are used.`);
-  const rows = points.slice(0, MOST_POINTS).map(({ row, cells }) => {
-    if (cells.length !== names.length) {
-      throw new Error(`Row ${row} must have ${names.length} cells as the first row has, got ${cells.length}.`);
+  next() {
+    let blank = 0;
+    for (let row = this.rows.next(); row !== null; row = this.rows.next()) {
+      const { line } = row;
+      if (this.form.beside.has(line)) continue;
+      const isEnd = this.form.trailing && row.cells.at(-1) === "";
+      const cells = isEnd ? row.cells.slice(0, -1) : row.cells;
+      if (cells.length === 0) {
+        blank ||= line;
+        continue;
+      }
+      if (blank && this.width) throw new Error(`: line ${blank} is blank; remove it`);
+      this.width ||= cells.length;
+      if (cells.length !== this.width) {
+        throw new Error(`: line ${line} has ${cells.length} column${cells.length === 1 ? "" : "s"}, but the first row has ${this.width}`);
+      }
+      return { line, cells: plainCells(cells, this.form) };
     }
-    return chosen.map((column) => {
-      if (isNumber(cells[column])) return Number(cells[column]);
-      const where = `Row ${row}, column ${names[column]}`;
-      throw new Error(`${where}: the cell must be a number, got "${cells[column]}". Correct it, or remove the row.`);
-    });
-  });
-  return { columns: chosen.map((column) => names[column]), rows, notes };
+    if (!this.width) throw new Error(" is empty; choose a file with one point a row");
+    return null;
+  }
+}
+
+// A text of a file as it is shown: a page is no place for a name of a thousand letters.
+const cut = (text) => text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}\u2026` : text;
+
+// A column as it is read: its name, null in a file without names; its numbers, NaN where they are missing; and the first
+// cell that is none.
+class Column {
+  constructor(place, name) {
+    const title = name ? cut(name) : `column ${place + 1}`;
+    Object.assign(this, { place, name, title, values: new Float64Array(MOST_POINTS), size: 0, missing: 0, numbers: 0,
+      kind: null, wrong: null });
+  }
+
+  get isLearnable() { return this.kind === "number" && this.numbers > 0; }
+
+  take(cell, line, row) {
+    const value = valueOf(cell);
+    if (isMissing(cell, value)) {
+      this.missing++;
+    } else {
+      this.kind ??= value === null && isDate(cell) ? "time" : value !== null || isWrongNumber(cell) ? "number" : "text";
+      if (Number.isFinite(value)) this.numbers++;
+      else this.wrong ??= { line, complaint: complaintOf(cell, value, row) };
+    }
+    this.values[this.size++] = value ?? NaN;
+  }
+}
+
+class Table {
+  constructor(file, columns, broken, notes) {
+    Object.assign(this, { file, columns, broken, notes, rows: columns[0].size });
+    for (const column of columns) column.reason = reasonAgainst(column);
+  }
+
+  get learnable() { return this.columns.filter((column) => column.isLearnable); }
+
+  // The places of the columns that are features unless one says otherwise: the first ones without a reason against them.
+  get usual() {
+    const without = this.learnable.filter(({ reason }) => reason === "");
+    return (without.length > 0 ? without : this.learnable).slice(0, MOST_FEATURES).map(({ place }) => place);
+  }
+
+  // The rows of these columns that have a value: names; points; notes on rows that have none, or not all.
+  choose(places) {
+    if (places.length === 0 && this.learnable.length > 0) throw new Error("No column is chosen; tick one or more");
+    const columns = places.length > 0 ? places.map((place) => this.columns[place]) : this.columns;
+    const wrong = columns.filter((column) => column.wrong !== null).sort((a, b) => a.wrong.line - b.wrong.line)[0];
+    if (wrong !== undefined) {
+      const name = wrong.name ? ` (${wrong.title})` : "";
+      throw new Error(`${this.file}: line ${wrong.wrong.line}, column ${wrong.place + 1}${name} ${wrong.wrong.complaint}`);
+    }
+    if (this.broken !== null) throw new Error(`${this.file}${this.broken.message}`);
+    const points = Array.from({ length: this.rows }, (_, i) => columns.map(({ values }) => values[i]));
+    const full = points.filter((point) => !point.every(Number.isNaN));
+    if (full.length === 0) throw new Error(`${this.file} has no value at all in these columns; choose others`);
+    const notes = [];
+    if (full.length < points.length) {
+      const first = points.findIndex((point) => point.every(Number.isNaN)) + 1;
+      const left = counted(points.length - full.length, "row");
+      notes.push(`${left} without any value left out, the first is row ${first} of the data`);
+    }
+    const partial = full.filter((point) => point.some(Number.isNaN)).length;
+    if (partial > 0) notes.push(`${counted(partial, "row")} with missing values learned from the values that are there`);
+    return { names: columns.map(({ title }) => title), points: full, notes };
+  }
+}
+
+// Read what is left. isMore: whether there are more rows than are kept; broken: the Error that ended it before its time,
+// for a wrong cell of a line before is said first, if its column is chosen.
+function takeRows(columns, rows, source) {
+  try {
+    for (;;) {
+      const row = rows.shift() ?? source.next();
+      const isMore = row !== null && columns[0].size === MOST_POINTS;
+      if (row === null || isMore) return { isMore, broken: null };
+      for (const column of columns) column.take(row.cells[column.place], row.line, row.cells);
+    }
+  } catch (broken) {
+    return { isMore: false, broken };
+  }
+}
+
+function read(bytes, file) {
+  refuseWhatIsNoText(bytes);
+  const form = formOf(bytes);
+  const source = new TableRows(textOf(bytes, form.encoding), form);
+  const first = source.next();
+  const second = source.next();
+  const cells = first.cells.map(strip);
+  const isHeader = cells.some(isText);
+  const columns = cells.slice(0, MOST_LISTED).map((cell, place) => new Column(place, isHeader ? cell : null));
+  const rows = [...(isHeader ? [] : [first]), ...(second === null ? [] : [second])];
+  const { isMore, broken } = takeRows(columns, rows, source);
+  const { size } = columns[0];
+  if (size === 0) throw broken ?? new Error(" has a header but no rows of data");
+  const notes = unusual(form);
+  if (isMore) notes.push(`only the first ${counted(size, "row")} are used`);
+  if (cells.length > MOST_LISTED) notes.push(`only the first ${MOST_LISTED} of ${cells.length} columns can be chosen`);
+  return new Table(file, columns, broken, notes);
+}
+
+// The table in the bytes of a file; an Error where they hold none.
+export function readTable(bytes, file) {
+  try {
+    return read(bytes, file);
+  } catch (error) {
+    throw new Error(`${file}${error.message}`);
+  }
 }

@@ -8,6 +8,7 @@ export class History {
     this.low = low;          // of the view, one a feature
     this.high = high;
     this.isSeries = true;    // whether neighbours in time are neighbours
+    this.hasGaps = false;    // whether points have missing values, which are NaN
     this.labels = null;      // of the points, for people: the learner does not see them
     this.x = new Float32Array(MOST_POINTS * columns.length);
     this.id = new Uint32Array(MOST_POINTS);

@@ -8,13 +8,14 @@
 enum { FEATURES = 8, SLOTS = 32, WARMUP = 1000, BATCH = 256, EVENTS = 1024, FILE_BYTES = 1 << 18 };
 #define EXPORT(name) __attribute__((export_name(#name)))
 #define STATE_BYTES                                                                                                    \
-    (MAPDPM_STATE_BYTES_WITH(FEATURES, SLOTS, WARMUP, 0, 0) + MAPDPM_SURPRISE_BYTES(SLOTS) +                           \
-     MAPDPM_RELEVANCE_BYTES(FEATURES, 0) + MAPDPM_QUEUE_BYTES(FEATURES, 1))
+    (MAPDPM_STATE_BYTES_WITH(FEATURES, SLOTS, WARMUP, 0, 1) + MAPDPM_SURPRISE_BYTES(SLOTS) +                           \
+     MAPDPM_RELEVANCE_BYTES(FEATURES, 1) + MAPDPM_QUEUE_BYTES(FEATURES, 1))
 
 static struct {
     uint32_t n_features;
     uint32_t max_clusters;
-    uint32_t warmup; /* 0: the prior has the centre and the spread below */
+    uint32_t warmup;  /* 0: the prior has the centre and the spread below */
+    uint32_t missing; /* 1: NaN is a missing value */
     mapdpm_real alpha;
     mapdpm_real half_life;
     mapdpm_real centre[FEATURES];
@@ -76,6 +77,7 @@ EXPORT(begin) int begin(void)
     options.n_features = settings.n_features;
     options.max_clusters = settings.max_clusters;
     options.warmup = settings.warmup;
+    options.missing = settings.missing;
     options.queue = settings.warmup > 0;
     options.alpha = settings.alpha;
     options.half_life = settings.half_life;
@@ -206,6 +208,7 @@ EXPORT(load) int load(uint32_t bytes)
     settings.n_features = options.n_features;
     settings.max_clusters = options.max_clusters;
     settings.warmup = options.warmup;
+    settings.missing = options.missing;
     settings.alpha = options.alpha;
     settings.half_life = options.half_life;
     n_told = mapdpm_n_events(learner);

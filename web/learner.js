@@ -5,6 +5,17 @@ import { MOST_EVENTS, MOST_FEATURES, MOST_SLOTS } from "./limits.js";
 const EVENT_KINDS = ["", "created", "split", "merged", "evicted", "aged out", "prior revisited",
   "relevant", "irrelevant"];
 
+// Why a file is no learner for this page, by the error of the library.
+const REFUSED = {
+  foreign: "the file holds no learner of mapdpm",
+  truncated: "the file is not whole; save it again",
+  damaged: "the file is damaged; save it again",
+  newer: "the file is of a newer version than this page",
+  real: 'the file holds float64; save a learner of dtype="float32"',
+  kind: "the file holds another kind of model; this page takes OnlineMAPDPM with NormalGamma and surprise",
+  space: `the learner is too large; this page takes ${MOST_FEATURES} features, ${MOST_SLOTS} slots and a warm-up of 1,000 points`,
+};
+
 let compiled = null;
 
 // The program stands in the page, in base64: the page has no other file.
@@ -25,8 +36,8 @@ export class Learner {
     this.c = c;
     this.batch = n;
     this.done = 0;
-    this.whole = at(c.settings_at(), Uint32Array, 3);
-    this.real = at(c.settings_at() + 12, Float32Array, 2 + 2 * MOST_FEATURES);
+    this.whole = at(c.settings_at(), Uint32Array, 4);
+    this.real = at(c.settings_at() + 16, Float32Array, 2 + 2 * MOST_FEATURES);
     this.points = at(c.points_at(), Float32Array, n * MOST_FEATURES);
     this.found = { whole: at(c.found_at(), Uint32Array, 4 * n), real: at(c.found_at(), Float32Array, 4 * n) };
     this.alerts = at(c.alerts_at(), Uint32Array, n);
@@ -38,11 +49,11 @@ export class Learner {
     this.file = at(c.file_at(), Uint8Array, c.file_capacity());
   }
 
-  // Begin with features, slots, warmup (0: a stated width), alpha, halfLife (0: none), centre and spread of the stated
-  // width, and level (of alarms).
+  // Begin with features, slots, warmup (0: a stated width), missing (1: NaN is a missing value), alpha, halfLife (0: none),
+  // centre and spread of the stated width, and level (of alarms).
   begin(settings) {
-    const { features, slots, warmup, alpha, halfLife, centre = [], spread = [], level = 1e-4 } = settings;
-    this.whole.set([features, slots, warmup]);
+    const { features, slots, warmup, missing = 0, alpha, halfLife, centre = [], spread = [], level = 1e-4 } = settings;
+    this.whole.set([features, slots, warmup, missing]);
     this.real.fill(0);
     this.real.set([alpha, halfLife]);
     this.real.set(centre, 2);
@@ -52,11 +63,12 @@ export class Learner {
     this.setAlarm(level);
   }
 
-  check(error) {
+  check(error, words = {}) {
     if (!error) return;
-    const name = this.c.error_name(error);
-    const bytes = new Uint8Array(this.c.memory.buffer, name, 200);
-    throw new Error(String.fromCharCode(...bytes.subarray(0, bytes.indexOf(0))));
+    const at = this.c.error_name(error);
+    const bytes = new Uint8Array(this.c.memory.buffer, at, 200);
+    const name = String.fromCharCode(...bytes.subarray(0, bytes.indexOf(0)));
+    throw new Error(words[name] ?? name);
   }
 
   setAlarm(level) { this.check(this.c.set_alarm(level)); }
@@ -131,9 +143,9 @@ export class Learner {
       throw new Error(`the file has ${bytes.length} bytes; this page reads up to ${this.file.length}`);
     }
     this.file.set(bytes);
-    this.check(this.c.load(bytes.length));
+    this.check(this.c.load(bytes.length), REFUSED);
     this.features = this.whole[0];
-    return { features: this.whole[0], slots: this.whole[1], warmup: this.whole[2], alpha: this.real[0],
-      halfLife: this.real[1] };
+    return { features: this.whole[0], slots: this.whole[1], warmup: this.whole[2],
+      missing: this.whole[3], alpha: this.real[0], halfLife: this.real[1] };
   }
 }

@@ -3,11 +3,13 @@
 import { Brush, example } from "./brush.js";
 import { Colours } from "./colours.js";
 import { Slider, download, element, onFile } from "./controls.js";
+import { Chooser } from "./chooser.js";
+import { readTable } from "./csv.js";
 import { Learner } from "./learner.js";
-import { MOST_SLOTS, WARMUP } from "./limits.js";
+import { MOST_BYTES, MOST_SLOTS, WARMUP } from "./limits.js";
 import { Player } from "./player.js";
 import { Scatter } from "./scatter.js";
-import { csvHistory, paintedHistory, recordingHistory } from "./sources.js";
+import { paintedHistory, recordingHistory, tableHistory } from "./sources.js";
 import { Strip } from "./strip.js";
 import { Words, fillTable, sentence, short } from "./words.js";
 
@@ -31,6 +33,7 @@ class Page {
     this.words = new Words(element("events"), element("spoken"));
     this.player = new Player(learner, (what, detail) => this.heard(what, detail));
     this.brush = new Brush(element("scatter"), (x, y) => this.paint(x, y));
+    this.chooser = new Chooser(element("columns"), () => this.useColumns());
     this.histories = { paint: paintedHistory() };
     this.frames = [];
     this.clusters = [];
@@ -68,8 +71,8 @@ class Page {
     element("python").textContent = PYTHON;
     for (const input of document.getElementsByName("source")) input.addEventListener("change", () => this.choose(input.value));
     for (const axis of ["axis-x", "axis-y"]) element(axis).addEventListener("change", () => this.showAxes());
-    onFile("csv", async (file) => { const text = await file.text(); this.attempt(() => this.openCsv(text)); });
-    onFile("load", async (file) => { const bytes = new Uint8Array(await file.arrayBuffer()); this.open(bytes); });
+    onFile("csv", MOST_BYTES, (bytes, name) => this.openTable(readTable(bytes, name)), (why) => this.message(why));
+    onFile("load", this.player.learner.file.length, (bytes) => this.open(bytes), (why) => this.refuse(why));
   }
 
   get settings() {
@@ -147,10 +150,20 @@ class Page {
     this.restart();
   }
 
-  openCsv(text) {
-    const { history, notes } = csvHistory(text);
-    this.histories.csv = history;
-    this.message(notes.join(" "));
+  openTable(table) {
+    this.chooser.show(table);
+    this.useColumns();
+  }
+
+  useColumns() {
+    const { table, places } = this.chooser;
+    this.histories.csv = undefined;
+    this.attempt(() => {
+      const { history, notes } = tableHistory(table, places);
+      this.histories.csv = history;
+      const said = [...table.notes, ...notes];
+      this.message(said.length > 0 ? `${table.file}: ${said.join("; ")}` : "");
+    });
     this.restart();
   }
 
@@ -169,7 +182,7 @@ class Page {
       this.words.add(this.player.learner.seen, "The learner of a file goes on here.", "opened");
     } catch (error) {
       this.begin(true);
-      this.message(`The learner was not opened: ${error.message}.`);
+      this.refuse(error.message);
     }
     this.wake();
   }
@@ -181,6 +194,7 @@ class Page {
       this.message(error.message);
     }
   }
+  refuse(why) { this.message(`The learner was not opened: ${why}.`); }
   message(text) { element("message").textContent = text; }
 
   // ---- what the learner says ----
@@ -274,4 +288,4 @@ class Page {
 }
 
 const page = new Page(await Learner.create());
-globalThis.mapdpm = { Learner, page };
+globalThis.mapdpm = { Learner, page, readTable };

@@ -26,7 +26,8 @@ export class Player {
     this.history = history;
     this.history.learned = 0;
     this.due = 0;
-    this.learner.begin({ ...others, features: history.features, warmup: isAuto ? WARMUP : 0, centre, spread });
+    this.learner.begin({ ...others, features: history.features, warmup: isAuto ? WARMUP : 0,
+      missing: Number(history.hasGaps), centre, spread });
   }
 
   // Go on with a learner from a file. It learns the points of a history.
@@ -35,6 +36,9 @@ export class Player {
     if (settings.features !== history.features) {
       const both = `${settings.features} features, and the points here have ${history.features}`;
       throw new Error(`it has ${both}. Choose a source with as many first`);
+    }
+    if (history.hasGaps && !settings.missing) {
+      throw new Error("it takes no missing values, and the points here have some. Make it with missing=\"skip\"");
     }
     this.goal = 0;
     this.history = history;

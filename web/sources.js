@@ -1,6 +1,5 @@
 // Where points come from: painted, a CSV file, or the recording in the page.
 
-import { readCsv } from "./csv.js";
 import { History } from "./history.js";
 
 const PAINTED = 10;  // both features of painted points go from 0 to here
@@ -11,13 +10,13 @@ export function paintedHistory() {
   return history;
 }
 
-// The view of data has a margin. A constant column gets a view, too.
+// The view of data has a margin. A constant column gets a view, too; missing values are NaN.
 function viewOf(rows, column) {
   let low = Infinity;
   let high = -Infinity;
   for (const row of rows) {
-    low = Math.min(low, row[column]);
-    high = Math.max(high, row[column]);
+    if (row[column] < low) low = row[column];
+    if (row[column] > high) high = row[column];
   }
   const margin = (high - low) * 0.05 || Math.abs(high) * 0.05 || 1;
   return [low - margin, high + margin];
@@ -27,13 +26,14 @@ function historyOf(columns, rows) {
   const views = columns.map((_, column) => viewOf(rows, column));
   const history = new History(columns, views.map(([low]) => low), views.map(([, high]) => high));
   for (const row of rows) history.append(row);
+  history.hasGaps = rows.some((row) => row.some(Number.isNaN));
   return history;
 }
 
-// The history of a CSV file, and notes on what was left out.
-export function csvHistory(text) {
-  const { columns, rows, notes } = readCsv(text);
-  return { history: historyOf(columns, rows), notes };
+// The history of these columns of a table, and notes on its rows.
+export function tableHistory(table, places) {
+  const { names, points, notes } = table.choose(places);
+  return { history: historyOf(names, points), notes };
 }
 
 // The recording stands in the page: its readings as float32 in base64, and when each activity begins.

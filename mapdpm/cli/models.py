@@ -20,6 +20,9 @@ from mapdpm.features import Transformer
 from mapdpm.files.errors import ModelFileError
 from mapdpm.names import AUTO, HDP_MOVES, MOVES
 
+_JSON = ('{"', "[{", "[[", "{\n", "[\n")
+_MARKUP = re.compile(r"<(!doctype|\?xml|html)", re.IGNORECASE)
+
 
 def _hint(error: str) -> str:
     """Advice on a file that is no model."""
@@ -109,11 +112,11 @@ def form_of_arguments(arguments: argparse.Namespace) -> Form:
 def _check_table(path: Path) -> None:
     """ValueError for a file that begins as something else than a table."""
     text = beginning(path).removeprefix(codecs.BOM_UTF8).lstrip().decode("latin-1")
-    if text.startswith(('{"', "[{", "[[", "{\n", "[\n")) or is_line_protocol(text.partition("\n")[0]):
+    if text.startswith(_JSON) or is_line_protocol(text.partition("\n")[0]):
         what = "JSON" if text[0] in "{[" else "InfluxDB line protocol"
         msg = f"{name_of(path)} holds {what}, which mapdpm stream reads; this command takes tables"
         raise ValueError(msg)
-    if re.match(r"<(!doctype|\?xml|html)", text, re.IGNORECASE):
+    if _MARKUP.match(text):
         msg = f"{name_of(path)} is a web page or XML, not a table; save it as CSV"
         raise ValueError(msg)
 

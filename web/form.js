@@ -1,0 +1,98 @@
+// The form of a file of separated values: separator, decimal mark and encoding, found from its first lines.
+
+import { linesBeside } from "./beside.js";
+import { encodingOf, sampleText } from "./bytes.js";
+import { isName, ranges, shown, strip } from "./cells.js";
+import { linesOf, rowsOf } from "./lines.js";
+import { RULES, begins, patternOf, whole } from "./rules.js";
+
+const isValue = whole("value");
+const isWithComma = whole("withComma");
+const isMarkup = begins("markup");
+const isProtocol = whole("protocol");
+const isFieldNumber = whole("fieldNumber");
+const FIELD = patternOf("field", "g");
+
+// The width of nearly all rows: a logger may say something else first.
+function usualWidth(rows) {
+  const counts = new Map();
+  for (const { length } of rows) counts.set(length, (counts.get(length) ?? 0) + 1);
+  let [width, most] = [0, 0];
+  for (const [each, n] of counts) if (n > most) [width, most] = [each, n];
+  return most > 0 && most >= RULES.nearlyAll * rows.length ? width : null;
+}
+
+// The separator by which lines have one width and most cells are numbers; a comma where none is better.
+function separatorOf(lines) {
+  let [best, most] = [RULES.separators[0], 0];
+  for (const mark of RULES.separators) {
+    const all = rowsOf(lines, mark);
+    const width = usualWidth(all);
+    if (width === null || width === 1 || (mark === " " && most > 0)) continue;  // dates have spaces, too
+    const rows = all.filter((row) => row.length === width);
+    const cells = (rows.length > 1 ? rows.slice(1) : rows).flat();
+    const numbers = cells.filter(isValue).length;
+    if (mark === " " && 2 * numbers < cells.length) continue;
+    if ((1 + numbers) / cells.length > most * 1.0001) [best, most] = [mark, (1 + numbers) / cells.length];
+  }
+  return best;
+}
+
+// Whether there is nothing after the last separator of each row, and no name for it.
+function hasEnds(rows, width) {
+  const [names] = rows;
+  if (width === 1 || !names.some(isName)) return false;
+  if (rows.slice(1).some((row) => row.length === width && row.at(-1) !== "")) return false;
+  return names.length === width - 1 || (names.length === width && names.at(-1) === "");
+}
+
+// An Error for a text that begins as something else than a table.
+export function refuseWhatIsNoTable(text) {
+  const begin = text.trimStart();
+  const line = begin.split("\n", 1)[0].trim();
+  const isField = ([, , value]) => isFieldNumber(value) || RULES.fieldFlags.includes(value.toLowerCase());
+  if (RULES.json.some((mark) => begin.startsWith(mark))) throw new Error(" holds JSON, which mapdpm stream reads; this page takes tables");
+  if (line.includes("=") && isProtocol(line) && [...line.matchAll(FIELD)].some(isField)) {
+    throw new Error(" holds InfluxDB line protocol, which mapdpm stream reads; this page takes tables");
+  }
+  if (isMarkup(begin)) throw new Error(" is a web page or XML, not a table; save it as CSV");
+}
+
+// The form of a file: delimiter, decimal, encoding, the numbers of lines that are no rows of the table (beside), and
+// whether each row ends with a separator (trailing).
+export function formOf(bytes) {
+  const sample = bytes.subarray(0, RULES.sample);
+  const encoding = encodingOf(sample);
+  const text = sampleText(sample, encoding);
+  refuseWhatIsNoTable(text);
+  const lines = linesOf(text);
+  if (sample.length === RULES.sample) lines.pop();
+  const numbered = lines.map((line, i) => [i + 1, line]).filter(([, line]) => strip(line) !== "").slice(0, RULES.lines);
+  const full = numbered.map(([, line]) => line);
+  const delimiter = separatorOf(full);
+  const rows = rowsOf(full, delimiter);
+  const isComma = delimiter !== "," && rows.some((row) => row.some(isWithComma));
+  const form = { delimiter, decimal: isComma ? "," : ".", encoding, beside: new Set(), trailing: false };
+  const width = usualWidth(rows);
+  if (width === null || rows.length < RULES.few) return form;
+  return { ...form, beside: linesBeside(numbered, delimiter, width), trailing: hasEnds(rows, width) };
+}
+
+// Cells whose numbers have a point.
+export function plainCells(cells, form) {
+  return form.decimal === "." ? cells : cells.map((cell) => isWithComma(cell) ? cell.replaceAll(",", ".") : cell);
+}
+
+// What is unusual about a form, in words.
+export function unusual({ delimiter, decimal, encoding, beside }) {
+  const said = [];
+  const names = { ...RULES.names, "windows-1252": RULES.names.cp1252, "utf-16le": "UTF-16", "utf-16be": "UTF-16" };
+  if (delimiter !== ",") said.push(`cells separated by ${names[delimiter] ?? shown(delimiter)}`);
+  if (decimal !== ".") said.push("decimals by commas");
+  if (encoding !== "utf-8") said.push(`text in ${names[encoding]}`);
+  if (beside.size > 0) {
+    const numbers = ranges([...beside].sort((a, b) => a - b));
+    said.push(`line${beside.size > 1 ? "s" : ""} ${numbers} left out, as no row of the table`);
+  }
+  return said;
+}
