@@ -7,6 +7,7 @@ comes after those that it imports (decision 148).
 
 import base64
 import csv
+import hashlib
 import importlib
 import itertools
 import json
@@ -80,15 +81,22 @@ def script(name: str = "main", known: set[str] | None = None) -> str:
     return before + (f"const module_{name} = (() => {{\n{body}\nreturn {{ {names} }};\n}})();\n" if names else body)
 
 
+def digest(text: str) -> str:
+    """The name of an inline script or style in the content security policy: no other one runs."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
 def page() -> str:
     """The whole page."""
     style, main_script = (HERE / "style.css").read_text(encoding="utf-8"), f"\n{script()}\n"
     parts = {
         "@STYLE@": style,
+        "@STYLE-HASH@": digest(style),
         "@PROGRAM@": base64.b64encode(program()).decode(),
         "@RECORDING@": recording(),
         "@RULES@": json.dumps(RULES, separators=(",", ":")).replace("<", "\\u003c"),
         "@SCRIPT@": main_script,
+        "@SCRIPT-HASH@": digest(main_script),
     }
     text = (HERE / "index.html").read_text(encoding="utf-8")
     return re.sub("|".join(parts), lambda mark: parts[mark[0]], text)
