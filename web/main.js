@@ -158,11 +158,12 @@ class Page {
   useColumns() {
     const { table, places } = this.chooser;
     this.histories.csv = undefined;
+    this.message("");
+    element("csv-notes").textContent = "";
     this.attempt(() => {
       const { history, notes } = tableHistory(table, places);
       this.histories.csv = history;
-      const said = [...table.notes, ...notes];
-      this.message(said.length > 0 ? `${table.file}: ${said.join("; ")}` : "");
+      element("csv-notes").textContent = [table.file, ...table.notes, ...notes].join("; ");
     });
     this.restart();
   }

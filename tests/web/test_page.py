@@ -248,8 +248,8 @@ def test_columns_of_a_csv_file_are_chosen(page, tmp_path):
     open_csv(page, "\r\n".join(["#station 5", "id;when;what;flow;heat;unit", *rows, ""]))
     fast(page)
     is_at_rest(page)
-    assert page.locator("#message").inner_text() == (
-        "a.csv: cells separated by ';'; decimals by commas; line 1 left out, as no row of the table; "
+    assert page.locator("#csv-notes").inner_text() == (
+        "a.csv; cells separated by ';'; decimals by commas; line 1 left out, as no row of the table; "
         "1 row without any value left out, the first is row 78 of the data; "
         "40 rows with missing values learned from the values that are there"
     )
@@ -286,7 +286,7 @@ def test_what_a_csv_file_may_hold(page):
     rows = [f'"{i}, quoted";' + ";".join(f"{(i * 7 + j) % 13}.5" for j in range(9)) for i in range(30)]
     open_csv(page, "\ufeff" + "\r\n".join([";".join(["name", *columns]), *rows, ""]))
     is_at_rest(page)
-    assert page.locator("#message").inner_text() == "a.csv: cells separated by ';'"
+    assert page.locator("#csv-notes").inner_text() == "a.csv; cells separated by ';'"
     assert page.locator("#axis-x option").all_inner_texts() == columns[:8]
     assert points_of(page)[1].tolist() == [7.5, 8.5, 9.5, 10.5, 11.5, 12.5, 0.5, 1.5]
     assert page.get_by_label("c8").is_disabled()  # eight are the most
