@@ -66,6 +66,8 @@ SOURCES = (
     "features/rms.c",
     "features/band_energy.c",
     "features/join.c",
+    "features/stuck.c",
+    "features/silence.c",
     "features/features_kinds.c",
     "features/features_snapshot.c",
 )

@@ -630,7 +630,11 @@ enum mapdpm_step_kind {
     MAPDPM_STEP_CREST = 6,      /* n, centred: of blocks, the largest absolute value over the root mean square */
     MAPDPM_STEP_BAND = 7,       /* n, first, end: of blocks, the mean square in the DFT bins first <= k < end, with
                                  * 1 <= first and end <= n / 2 + 1 */
-    MAPDPM_STEP_JOIN = 8        /* second: the features of the source, and behind them those of the second source */
+    MAPDPM_STEP_JOIN = 8,       /* second: the features of the source, and behind them those of the second source */
+    MAPDPM_STEP_STUCK = 9,      /* n: the tail probability of the present run of equal values, 1 for the first n points;
+                                 * of each feature, and behind them the lengths of the runs */
+    MAPDPM_STEP_SILENCE = 10    /* n: the tail probability of the gap of time before the point, 1 for the first n
+                                 * points; and the gap in seconds. Only with times */
 };
 
 /* A step of a pipeline: a function of the result of an earlier step. */

@@ -55,6 +55,10 @@ static outcome outcome_of(const mapdpm_step *t, const step_kind *kind, uint32_t 
     period = of[t->source].period;
     if ((kind->is & HAS_LAGS) != 0)
         width *= (uint64_t)t->n + 1;
+    if ((kind->is & HAS_LENGTHS) != 0)
+        width *= 2;
+    if ((kind->is & IS_PAIR) != 0)
+        width = 2;
     if ((kind->is & USES_SECOND) != 0) {
         width += of[t->second].width;
         if (of[t->second].period != period)

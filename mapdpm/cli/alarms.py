@@ -14,6 +14,7 @@ from mapdpm.cli.feed import Signals, Source
 from mapdpm.cli.mqtt import Subscription
 from mapdpm.cli.results import STDOUT
 from mapdpm.cli.sinks import Printed, Publication, Reported, Sink, Written
+from mapdpm.cli.stuck import AFTER, Watch
 from mapdpm.cli.usage import UsageError, refuse, refuse_argument
 from mapdpm.files.errors import refuse_damaged
 from mapdpm.stream.alarm import Alarm
@@ -21,8 +22,8 @@ from mapdpm.stream.alarm import Alarm
 ALERT_CODE = 3
 """The exit code of ``--alarm-exit``."""
 
-_DEFAULTS = {"alarm_hold": 100.0, "alarm_debounce": 1}
-_NEEDS_ALARM = ("alarm_hold", "alarm_debounce", "alerts", "alarm_exit", "alert_topic", "alert_qos")
+_DEFAULTS = {"alarm_hold": 100.0, "alarm_debounce": 1, "alarm_stuck": AFTER}
+_NEEDS_ALARM = (*ALARM[1:], "alerts", "alarm_exit", "alert_topic", "alert_qos")
 
 
 class _Point(NamedTuple):
@@ -40,8 +41,8 @@ class Alarms:
     alerts for them are written, once.
     """
 
-    def __init__(self, alarm: Alarm, sink: Sink, early: list[_Point] | None) -> None:
-        self._alarm, self.sink, self._early = alarm, sink, early
+    def __init__(self, alarm: Alarm, sink: Sink, early: list[_Point] | None, watch: Watch | None) -> None:
+        self._alarm, self.sink, self._early, self._watch = alarm, sink, early, watch
         self.n_alerts = 0
 
     def learn(
@@ -90,10 +91,27 @@ class Alarms:
         }
         self.sink.write(json.dumps(alert) + "\n")
 
+    def watch(self, x: list[float], t: float | None, names: list[str] | None, written: str | None) -> None:
+        """Look at a reading, before features: whether a column is stuck, or it came after a silence."""
+        if self._watch is not None:
+            self._write(self._watch.take(x, t, names, written))
+
+    def waited(self, *, came: bool) -> None:
+        """Look at a wait for live readings, which ``came`` or not."""
+        if self._watch is not None:
+            self._write(self._watch.waited(came=came))
+
+    def _write(self, alerts: list[dict[str, Any]]) -> None:
+        for alert in alerts:
+            self.n_alerts += 1
+            written = alert["time"]
+            self.sink.write(json.dumps(alert | {"time": None if written is None else _as_written(written)}) + "\n")
+
     def saved(self) -> dict[str, Any]:
         """The alarm, the warm-up, and the position in the alerts, for a checkpoint; alerts are on disk then."""
         early = {} if self._early is None else {"early": self._early}
-        return {"state": self._alarm.to_dict(), "output": self.sink.sync(), **early}
+        watch = {} if self._watch is None else {"watch": self._watch.saved()}
+        return {"state": self._alarm.to_dict(), "output": self.sink.sync(), **early, **watch}
 
 
 def check(arguments: argparse.Namespace, settings: dict[str, Any], saved: Saved | None) -> None:
@@ -138,14 +156,19 @@ def alarms_of(
         return None
     held = None if saved is None else saved.alarm
     try:
-        level, hold, debounce = (_DEFAULTS.get(name) if settings[name] is None else settings[name] for name in ALARM)
-        alarm, position = Alarm(level, hold, debounce), None  # type: ignore[arg-type]  # numbers, or a ValueError
+        given = {name: settings[name] for name in ALARM if settings.get(name) is not None}
+        level, hold, debounce, after = ((_DEFAULTS | given)[name] for name in ALARM)
+        alarm, position = Alarm(level, hold, debounce), None
+        live = arguments.mqtt is not None or arguments.follow
+        watch = Watch(alarm.level, alarm.hold, after, live=live) if after else None
         early: list[_Point] | None = [] if saved is None else None
         if held is not None:
             before, position = Alarm.from_dict(held["state"]), dict(held["output"])
             same = (before.level, before.hold, before.debounce) == (alarm.level, alarm.hold, alarm.debounce)
             alarm = before if same else alarm
             early = [_point(*values) for values in held["early"]] if "early" in held else None
+            if watch is not None and "watch" in held:
+                watch.resume(held["watch"])
         sink = _sink(arguments, position, source, signals)
     except UsageError:
         raise
@@ -153,7 +176,7 @@ def alarms_of(
         if held is None or ANOTHER in str(error):
             raise
         refuse_damaged(f"its alarm cannot be read ({error})", arguments.state)
-    return Alarms(alarm, sink, early)
+    return Alarms(alarm, sink, early, watch)
 
 
 def _sink(arguments: argparse.Namespace, position: dict[str, Any] | None, source: Source, signals: Signals) -> Sink:

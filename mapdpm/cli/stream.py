@@ -144,6 +144,8 @@ class Stream:
             if items is None:
                 self._ended = True
                 return
+            if self._alarm is not None:
+                self._alarm.waited(came=bool(items))
             for item in items:
                 left -= self._process(item)
                 if self._due():
@@ -199,6 +201,8 @@ class Stream:
                 self._columns.forget()
             return 1
         self._n_used += 1
+        if self._alarm is not None:
+            self._alarm.watch(x, moment.t, fields.chosen_names(), written)
         if result is not None:
             self._counts["learned"] += 1
             new = self._model.n_events - before

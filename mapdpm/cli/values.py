@@ -48,6 +48,7 @@ probability = _number(float, "a number > 0 and < 1", lambda value: 0.0 < value <
 discount = _number(float, "a number in [0, 1)", lambda value: 0.0 <= value < 1.0)
 count = _number(int, "an integer >= 1", lambda value: 1 <= value < 2**63)
 seed = _number(int, "an integer >= 0", lambda value: value >= 0)
+readings = _number(int, "an integer from 0 to 1048576", lambda value: 0 <= value <= 2**20)
 
 
 def grid(text: str) -> list[float]:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from mapdpm.deprecated import old_names
 from mapdpm.features.blocks import RMS, BandEnergy, CrestFactor
+from mapdpm.features.lengths import Silence, Stuck
 from mapdpm.features.points import Centre, Difference, Lag, Seasonal
 from mapdpm.features.transformer import Pipeline, Transformer, Union, parse
 
@@ -16,6 +17,8 @@ __all__ = [
     "Lag",
     "Pipeline",
     "Seasonal",
+    "Silence",
+    "Stuck",
     "Transformer",
     "Union",
     "parse",

@@ -12,7 +12,7 @@ import pytest
 
 from compiling import FIRMWARE, SOURCE
 from mapdpm import NormalGamma, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM
-from mapdpm.features import RMS, BandEnergy, Centre, CrestFactor, Difference, Lag, Seasonal
+from mapdpm.features import RMS, BandEnergy, Centre, CrestFactor, Difference, Lag, Seasonal, Silence, Stuck
 from mapdpm.features.c_pipeline import JOIN, CPipeline, Step
 from mapdpm.stream import summaries
 from mapdpm.stream.assessing import assess
@@ -126,6 +126,10 @@ POINTWISE = (
     Step(Seasonal.kind, 0, n=24, offset=-150, half_life=6.0),
     Step(JOIN, 2, second=3),
     Step(JOIN, 5, second=4),
+    Step(Stuck.kind, 0, n=8),
+    Step(Silence.kind, 0, n=8),
+    Step(JOIN, 6, second=7),
+    Step(JOIN, 9, second=8),
 )
 BLOCKS = (
     Step(RMS.kind, 0, n=16, centred=1),

@@ -4,6 +4,7 @@ Points are arrays (n, D) of float64. A result is an array with a row for each po
 """
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -89,3 +90,74 @@ def band_energy(X, window, bins):
         power *= np.where(2 * k == window, 1.0, 2.0)[:, None]
         found.append(np.concatenate([power[first:end].sum(axis=0) for first, end in bins]))
     return np.array(found).reshape(-1, len(bins) * X.shape[1])
+
+
+LONGEST = 16
+COMMON = 4
+
+
+def tail(lengths, length):
+    """P(the next length is at least so long), from all lengths before."""
+    everything, kept = len(lengths), sorted(lengths, reverse=True)[:LONGEST]
+    if not kept or length <= kept[-1]:
+        return Fraction(1)
+    rank = sum(each >= length for each in kept)
+    if rank:
+        return Fraction(rank + 1, everything + 1)
+    shortest, found = kept[-1], Fraction(len(kept) + 1, everything + 1)
+    doubled = sum(math.floor(math.log2(each // shortest)) for each in kept)
+    for i in range(math.floor(math.log2(length // shortest))):
+        found *= Fraction(doubled + 1 + i, doubled + len(kept) + 2 + i)
+    return min(found, Fraction(1, everything + 1))
+
+
+def is_left_out(lengths, length, strange, everything):
+    return strange <= everything // 50 and tail(lengths, length) <= Fraction(1, 10_000)
+
+
+def common_values(values):
+    """The numbers of Misra and Gries, by value: equal ones count, and others take one from each when all are taken."""
+    numbers = {}
+    for value in values:
+        if value in numbers or len(numbers) < COMMON:
+            numbers[value] = numbers.get(value, 0) + 1
+        else:
+            numbers = {each: number - 1 for each, number in numbers.items() if number > 1}
+    return numbers
+
+
+def stuck(X, n):
+    out = np.ones((len(X), 2 * X.shape[1]))
+    for d, column in enumerate(X.T):
+        values = ["missing" if math.isnan(x) else x for x in column.tolist()]
+        runs, strange, run, was_common = {False: [], True: []}, 0, 0, False
+        for t, value in enumerate(values):
+            if t and value != values[t - 1]:
+                if is_left_out(runs[was_common], run, strange + run, t):
+                    strange += run
+                else:
+                    runs[common_values(values[:t]).get(values[t - 1], -1) >= t // 16].append(run)
+                run = 0
+            if not run:
+                was_common = common_values(values[:t]).get(value, -1) >= t // 16
+            run += 1
+            out[t, d] = tail(runs[was_common], run) if t + 1 > n else 1
+            out[t, X.shape[1] + d] = run
+    return out
+
+
+def silence(X, times, n):
+    """Times in whole microseconds, so that gaps are exact."""
+    out, lengths, everything, strange, last = np.ones((len(X), 2)), [], 0, 0, times[0]
+    for t, now in enumerate(times):
+        gap = max(0, now - last)
+        length, last = min(max(1, gap // 1000), 2**31), max(now, last)
+        out[t] = (tail(lengths, length) if t and t >= n else 1), gap / 1_000_000
+        if t:
+            seconds = gap // 1_000_000
+            everything += seconds
+            if is_left_out(lengths, length, strange + seconds, everything):
+                strange += seconds
+            else:
+                lengths.append(length)
+    return out
