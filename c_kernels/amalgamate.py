@@ -68,6 +68,8 @@ SOURCES = (
     "features/join.c",
     "features/stuck.c",
     "features/silence.c",
+    "features/window.c",
+    "features/spread.c",
     "features/features_kinds.c",
     "features/features_snapshot.c",
 )

@@ -633,8 +633,11 @@ enum mapdpm_step_kind {
     MAPDPM_STEP_JOIN = 8,       /* second: the features of the source, and behind them those of the second source */
     MAPDPM_STEP_STUCK = 9,      /* n: the tail probability of the present run of equal values, 1 for the first n points;
                                  * of each feature, and behind them the lengths of the runs */
-    MAPDPM_STEP_SILENCE = 10    /* n: the tail probability of the gap of time before the point, 1 for the first n
+    MAPDPM_STEP_SILENCE = 10,   /* n: the tail probability of the gap of time before the point, 1 for the first n
                                  * points; and the gap in seconds. Only with times */
+    MAPDPM_STEP_WINDOW = 11,    /* n, first: the point, and every first-th of the n - 1 points before it */
+    MAPDPM_STEP_SPREAD = 12     /* n, offset, half_life, as SEASONAL: the point over the root mean square of its hour or
+                                 * day before it. Only with times */
 };
 
 /* A step of a pipeline: a function of the result of an earlier step. */

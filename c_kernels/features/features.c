@@ -21,7 +21,7 @@ static int are_fields(const mapdpm_step *t, const step_kind *kind)
     if (t->second != 0 && (is & USES_SECOND) == 0)
         return 0;
     if ((is & USES_BAND) != 0 ? !(t->first >= 1 && t->first < t->end && t->end <= n / 2 + 1)
-                              : (t->first != 0 || t->end != 0))
+                              : (t->end != 0 || ((is & USES_EVERY) != 0 ? t->first < 1 || t->first > n : t->first != 0)))
         return 0;
     if (t->offset != 0 && ((is & USES_OFFSET) == 0 || t->offset < -MINUTES_OF_DAY || t->offset > MINUTES_OF_DAY))
         return 0;
@@ -55,6 +55,8 @@ static outcome outcome_of(const mapdpm_step *t, const step_kind *kind, uint32_t 
     period = of[t->source].period;
     if ((kind->is & HAS_LAGS) != 0)
         width *= (uint64_t)t->n + 1;
+    if ((kind->is & USES_EVERY) != 0)
+        width *= (t->n - 1) / t->first + 1;
     if ((kind->is & HAS_LENGTHS) != 0)
         width *= 2;
     if ((kind->is & IS_PAIR) != 0)

@@ -9,6 +9,7 @@ const step_kind *features_kind(uint32_t kind)
         [MAPDPM_STEP_RMS] = &features_rms,       [MAPDPM_STEP_CREST] = &features_crest,
         [MAPDPM_STEP_BAND] = &features_band,     [MAPDPM_STEP_JOIN] = &features_join,
         [MAPDPM_STEP_STUCK] = &features_stuck,   [MAPDPM_STEP_SILENCE] = &features_silence,
+        [MAPDPM_STEP_WINDOW] = &features_window, [MAPDPM_STEP_SPREAD] = &features_spread,
     };
 
     return kind < sizeof kinds / sizeof *kinds ? kinds[kind] : NULL;

@@ -48,7 +48,8 @@ enum {
     HAS_LAGS = 256, /* the result has n + 1 times the features of the source; else as many */
     IN_BLOCKS = 512, /* n points give one result. The first counter is the points of the block; all is 0 after it */
     HAS_LENGTHS = 1024, /* the result has a length behind each of them: twice the features of the source */
-    IS_PAIR = 2048      /* the result has two features, whatever the source */
+    IS_PAIR = 2048,     /* the result has two features, whatever the source */
+    USES_EVERY = 4096   /* first is 1 to n; the result has the source's features for every so many of n points */
 };
 
 /* What a step works on at a point. */
@@ -77,7 +78,8 @@ typedef struct {
 } step_kind;
 
 MAPDPM_INTERNAL_CONSTANT const step_kind features_lag, features_difference, features_centre, features_seasonal,
-    features_rms, features_crest, features_band, features_join, features_stuck, features_silence;
+    features_rms, features_crest, features_band, features_join, features_stuck, features_silence,
+    features_window, features_spread;
 
 /* The kind of a number; NULL where there is none. */
 MAPDPM_INTERNAL const step_kind *features_kind(uint32_t kind);

@@ -2,31 +2,7 @@
  *
  * The state is the mean of all points [D], their number [D], then the means and the weights [n][D] of all bins.
  */
-#include "features/mapdpm_transformers.h"
-
-/* What the weight of a bin is multiplied by at a visit. */
-static void seasonal_tabulate(const mapdpm_step *t, md_real *table)
-{
-    *table = t->half_life > 0 ? math_exp((md_real)-0.69314718055994530942 / t->half_life) : 1;
-}
-
-/* The quotient of the floor; by > 0. */
-static int64_t floor_of(int64_t a, int64_t by)
-{
-    return a / by - (a % by < 0 ? 1 : 0);
-}
-
-static uint32_t bin_at(const mapdpm_step *t, int64_t microseconds)
-{
-    const int64_t hours = floor_of(microseconds + (int64_t)t->offset * 60000000, INT64_C(3600000000));
-    const int64_t days = floor_of(hours, HOURS), week = floor_of(days + 3, DAYS); /* 1970 began on a Thursday */
-
-    if (t->n == HOURS)
-        return (uint32_t)(hours - days * HOURS);
-    if (t->n == DAYS)
-        return (uint32_t)(days + 3 - week * DAYS);
-    return (uint32_t)(hours + 3 * HOURS - week * HOURS_OF_WEEK);
-}
+#include "features/mapdpm_season.h"
 
 static void seasonal_run(const step_run *r)
 {
@@ -53,7 +29,7 @@ static void seasonal_run(const step_run *r)
 static int is_seasonal(const planned_step *p, const md_real *state, const uint32_t *words)
 {
     const size_t D = p->from, n = p->step.n;
-    const md_real most = 2 * FEATURE_LIMIT, largest = (md_real)1152921504606846976.0; /* 2^60 */
+    const md_real most = 2 * FEATURE_LIMIT, largest = MOST_VISITS;
 
     (void)words;
     return are_between(state, D, -most, most) && are_between(state + D, D, 0, largest) &&
@@ -63,6 +39,6 @@ static int is_seasonal(const planned_step *p, const md_real *state, const uint32
 MAPDPM_INTERNAL const step_kind features_seasonal = {.is = USES_SEASON | USES_OFFSET | USES_HALF_LIFE | NEEDS_TIMES,
                                                      .state = {2, 2, 0},
                                                      .table = 1,
-                                                     .tabulate = seasonal_tabulate,
+                                                     .tabulate = tabulate_season,
                                                      .run = seasonal_run,
                                                      .is_state = is_seasonal};

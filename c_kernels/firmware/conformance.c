@@ -227,6 +227,8 @@ static int transform(int which, uint32_t *crc)
         {MAPDPM_STEP_JOIN, 2, 3, 0, 0, 0, 0, 0, 0},    {MAPDPM_STEP_JOIN, 5, 4, 0, 0, 0, 0, 0, 0},
         {MAPDPM_STEP_STUCK, 0, 0, 8, 0, 0, 0, 0, 0},   {MAPDPM_STEP_SILENCE, 0, 0, 8, 0, 0, 0, 0, 0},
         {MAPDPM_STEP_JOIN, 6, 7, 0, 0, 0, 0, 0, 0},    {MAPDPM_STEP_JOIN, 9, 8, 0, 0, 0, 0, 0, 0},
+        {MAPDPM_STEP_WINDOW, 4, 0, 5, 2, 0, 0, 0, 0},  {MAPDPM_STEP_SPREAD, 4, 0, 24, 0, 0, 90, 0, 6},
+        {MAPDPM_STEP_JOIN, 11, 12, 0, 0, 0, 0, 0, 0},  {MAPDPM_STEP_JOIN, 10, 13, 0, 0, 0, 0, 0, 0},
     };
     static const mapdpm_step blocks[] = {
         {MAPDPM_STEP_RMS, 0, 0, 16, 0, 0, 0, 1, 0},   {MAPDPM_STEP_CREST, 0, 0, 16, 0, 0, 0, 1, 0},
@@ -237,7 +239,7 @@ static int transform(int which, uint32_t *crc)
     const mapdpm_step *const steps = which == POINTWISE ? pointwise : blocks;
     const uint32_t n_steps = which == POINTWISE ? sizeof pointwise / sizeof *pointwise : sizeof blocks / sizeof *blocks;
     mapdpm_features *const f = (mapdpm_features *)(void *)memory;
-    mapdpm_real x[N_FEATURES], out[8 * N_FEATURES];
+    mapdpm_real x[N_FEATURES], out[12 * N_FEATURES];
     int64_t microseconds = -INT64_C(90000000000);
     data_stream g;
     uint32_t i, d;

@@ -22,7 +22,7 @@ static inline mapdpm_step step_of_kind(uint32_t kind, uint32_t n)
     memset(&t, 0, sizeof t);
     t.kind = kind;
     t.n = (is & USES_SEASON) != 0 ? DAYS : ((is & USES_N) != 0 ? n : 0);
-    t.first = (is & USES_BAND) != 0 ? 1 : 0;
+    t.first = (is & USES_EVERY) != 0 ? 3 : ((is & USES_BAND) != 0 ? 1 : 0);
     t.end = (is & USES_BAND) != 0 ? n / 2 + 1 : 0;
     t.offset = (is & USES_OFFSET) != 0 ? -60 : 0;
     t.centred = (is & USES_CENTRED) != 0 ? 1 : 0;

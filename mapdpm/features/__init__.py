@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from mapdpm.deprecated import old_names
 from mapdpm.features.blocks import RMS, BandEnergy, CrestFactor
 from mapdpm.features.lengths import Silence, Stuck
-from mapdpm.features.points import Centre, Difference, Lag, Seasonal
+from mapdpm.features.points import Centre, Difference, Lag, Seasonal, Spread, Window
 from mapdpm.features.transformer import Pipeline, Transformer, Union, parse
 
 __all__ = [
@@ -18,9 +18,11 @@ __all__ = [
     "Pipeline",
     "Seasonal",
     "Silence",
+    "Spread",
     "Stuck",
     "Transformer",
     "Union",
+    "Window",
     "parse",
 ]
 

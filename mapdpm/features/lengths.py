@@ -36,7 +36,7 @@ class Stuck(Feature):
     >>> stuck = Stuck(100)
     >>> rows = stuck.transform_many([[0.1 * i] for i in range(1000)] + [[7.0]] * 20)
     >>> [float(f"{surprise:.1g}") for surprise in rows[[500, 1001, 1003, 1007, 1019], 0]]
-    [1.0, 0.0009, 0.0001, 1e-05, 3e-06]
+    [1.0, 0.001, 0.0001, 2e-05, 3e-06]
     >>> int(rows[-1, 1])
     20
     """
@@ -80,7 +80,7 @@ class Silence(Feature):
     >>> times = [60.0 * i for i in range(1000)] + [60_000.0 + 3 * 3600]
     >>> surprise, seconds = Silence(100).transform_many([[0.0]] * 1001, times)[-1].tolist()
     >>> f"{surprise:.1g}", seconds
-    ('3e-08', 10860.0)
+    ('5e-08', 10860.0)
     """
 
     n: int

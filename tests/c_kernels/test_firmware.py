@@ -12,7 +12,19 @@ import pytest
 
 from compiling import FIRMWARE, SOURCE
 from mapdpm import NormalGamma, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM
-from mapdpm.features import RMS, BandEnergy, Centre, CrestFactor, Difference, Lag, Seasonal, Silence, Stuck
+from mapdpm.features import (
+    RMS,
+    BandEnergy,
+    Centre,
+    CrestFactor,
+    Difference,
+    Lag,
+    Seasonal,
+    Silence,
+    Spread,
+    Stuck,
+    Window,
+)
 from mapdpm.features.c_pipeline import JOIN, CPipeline, Step
 from mapdpm.stream import summaries
 from mapdpm.stream.assessing import assess
@@ -130,6 +142,10 @@ POINTWISE = (
     Step(Silence.kind, 0, n=8),
     Step(JOIN, 6, second=7),
     Step(JOIN, 9, second=8),
+    Step(Window.kind, 4, n=5, first=2),
+    Step(Spread.kind, 4, n=24, offset=90, half_life=6.0),
+    Step(JOIN, 11, second=12),
+    Step(JOIN, 10, second=13),
 )
 BLOCKS = (
     Step(RMS.kind, 0, n=16, centred=1),

@@ -22,8 +22,10 @@ from mapdpm.features import (
     Lag,
     Pipeline,
     Seasonal,
+    Spread,
     Transformer,
     Union,
+    Window,
 )
 from mapdpm.features.transformer import KINDS
 from mapdpm.files import container
@@ -72,6 +74,40 @@ def test_lag_and_difference_have_the_values_of_the_oracle(dtype, n):
     X = signal(40, missing=0.1)
     np.testing.assert_array_equal(Lag(n, dtype=dtype).transform_many(X), oracle.lag(X, n))
     np.testing.assert_array_equal(Difference(n, dtype=dtype).transform_many(X), oracle.difference(X, n))
+
+
+@DTYPES
+@pytest.mark.parametrize(("n", "every"), [(1, 1), (5, 2), (7, 3), (8, 8)])
+def test_windows_have_the_values_of_the_oracle(dtype, n, every):
+    X = signal(40, missing=0.1)
+    found = Window(n, every, dtype=dtype)
+    np.testing.assert_array_equal(found.transform_many(X), oracle.window(X, n, every))
+    assert len(found.get_feature_names_out()) == 2 * len(range(0, n, every))
+
+
+@DTYPES
+@pytest.mark.parametrize("by", ["hour", "week"])
+@pytest.mark.parametrize(("half_life", "offset"), [(None, 0.0), (2.5, 5.75)])
+def test_spread_is_the_point_over_the_root_mean_square_of_its_bin_before(dtype, by, half_life, offset):
+    X, t = signal(400, missing=0.1), times(400)
+    found = Spread(by, half_life, offset, dtype=dtype).transform_many(X, t)
+    # A running mean of n squares is off by n eps of the largest of them; a root halves that.
+    np.testing.assert_allclose(found, oracle.spread(X, t, by, half_life, offset), rtol=400 * EPS[dtype] * 8)
+
+
+def test_the_same_deviation_is_small_by_day_and_large_at_night():
+    rng, t = np.random.default_rng(0), HOUR * np.arange(24 * 60)
+    day = np.arange(24 * 60) % 24 >= 12
+    X = np.where(day, 1.0, 0.1)[:, None] * rng.normal(size=(24 * 60, 1))
+    X[-1], X[-14] = 2.0, 2.0  # 23:00 and 10:00
+    found = (Seasonal("hour") | Spread("hour")).transform_many(X, t)[:, 0]
+    assert abs(found[-1]) < 3.0
+    assert found[-14] > 10.0
+
+
+def test_a_window_takes_no_more_than_its_points():
+    with pytest.raises(ValueError, match="step must be at most n=3, got 4"):
+        Window(3, 4)
 
 
 @DTYPES

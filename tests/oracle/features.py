@@ -161,3 +161,21 @@ def silence(X, times, n):
             else:
                 lengths.append(length)
     return out
+
+
+def window(X, n, step=1):
+    return np.hstack([X[np.maximum(np.arange(len(X)) - k, 0)] for k in range(0, n, step)])
+
+
+def spread(X, times, by, half_life=None, utc_offset=0.0):
+    out = np.zeros_like(X)
+    bins = np.array([bin_of(t, by, utc_offset) for t in times])
+    for t, d in np.ndindex(X.shape):
+        past = X[:t, d]
+        here = past[(bins[:t] == bins[t]) & ~np.isnan(past)]
+        everywhere = past[~np.isnan(past)]
+        weights = 0.5 ** (np.arange(len(here))[::-1] / half_life) if half_life else np.ones(len(here))
+        prior = np.mean(everywhere**2) if len(everywhere) else 0.0
+        square = (np.sum(weights * here**2) + prior) / (np.sum(weights) + 1.0)
+        out[t, d] = X[t, d] / math.sqrt(square) if square > 0.0 else np.sign(X[t, d])
+    return out
