@@ -51,6 +51,7 @@ SOURCES = (
     "stream/relevance.c",
     "stream/online.c",
     "gateway/gateway.c",
+    "gateway/reduce.c",
     "gateway/summary.c",
     "stream/bank.c",
     "surprise/alarm.c",

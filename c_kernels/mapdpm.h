@@ -496,7 +496,8 @@ int mapdpm_insert_counted(mapdpm_stream *stream, const mapdpm_cluster *cluster, 
                           const mapdpm_real *mean, const mapdpm_real *variance);
 
 /* Merge clusters while that raises the log joint; then merge those that cost it least until n are left. Slots get an
- * order of their own; ids and events begin anew. The order in which clusters were inserted does not matter. */
+ * order of their own; ids and events begin anew. The order in which clusters were inserted does not matter. Of more than
+ * 256 clusters, those near each other merge first, so that K of them cost O(K max(n, 64) D) as a rule. */
 int mapdpm_reduce(mapdpm_stream *stream, uint32_t n);
 
 /* ---- devices and a gateway: what one device saw helps the others ------------------------------------------------- */
@@ -523,7 +524,7 @@ int mapdpm_pool_summary(mapdpm_stream *stream, const unsigned char *file, size_t
  * have seen. A cluster of the base joins the cluster of the learner with which it raises the log joint most. If there
  * is none, it takes a free slot as a cluster of its own; if no slot is free, it is left out. Those of most tables come
  * first. Ids stay. The points of the learner and their groups stay, and its next summary has no part of the base. An
- * error changes nothing. */
+ * error changes nothing. A message of n clusters costs O(n (K D + n / 16)): give it a limit of length. */
 int mapdpm_set_base(mapdpm_stream *stream, const unsigned char *file, size_t file_bytes);
 
 /* ---- snapshots --------------------------------------------------------------------------------------------------- */

@@ -96,28 +96,45 @@ static void take(mapdpm_stream *s, md_real tables)
     groups_total(s);
 }
 
-/* The cluster with the most tables after cluster `last`, or of all if that is MD_NONE; MD_NONE if there is no other. */
-static uint32_t next_in_order(const summary *f, uint32_t last)
-{
-    const md_real most = last == MD_NONE ? 0 : summary_tables(f, last);
-    md_real best = 0;
-    uint32_t i, next = MD_NONE;
+/* So many clusters of a message are found in one pass over it. */
+enum { AT_ONCE = 16 };
 
+/* Clusters of a message in order: those of most tables first, then the first ones. */
+typedef struct {
+    md_real tables[AT_ONCE];
+    uint32_t cluster[AT_ONCE];
+    uint32_t n;
+} batch;
+
+/* The next clusters after the last one of a batch, in its place; the first ones where it is empty. */
+static void next_in_order(const summary *f, batch *b)
+{
+    const uint32_t last = b->n > 0 ? b->cluster[b->n - 1] : MD_NONE;
+    const md_real most = b->n > 0 ? b->tables[b->n - 1] : 0;
+    uint32_t i, at;
+
+    b->n = 0;
     for (i = 0; i < f->n; i++) {
         const md_real tables = summary_tables(f, i);
-        const int follows = last == MD_NONE || tables < most || (tables <= most && i > last);
 
-        if (follows && tables > best) {
-            best = tables;
-            next = i;
+        if (last != MD_NONE && !(tables < most || (tables <= most && i > last)))
+            continue;
+        if (b->n == AT_ONCE && !(tables > b->tables[AT_ONCE - 1]))
+            continue;
+        b->n += (uint32_t)(b->n < AT_ONCE);
+        for (at = b->n - 1; at > 0 && tables > b->tables[at - 1]; at--) {
+            b->tables[at] = b->tables[at - 1];
+            b->cluster[at] = b->cluster[at - 1];
         }
+        b->tables[at] = tables;
+        b->cluster[at] = i;
     }
-    return next;
 }
 
 int mapdpm_set_base(mapdpm_stream *s, const unsigned char *file, size_t file_bytes)
 {
     summary f;
+    batch b;
     uint32_t i, k;
     int error;
 
@@ -131,10 +148,12 @@ int mapdpm_set_base(mapdpm_stream *s, const unsigned char *file, size_t file_byt
     if (error != MAPDPM_OK)
         return error;
     leave_base(s);
-    for (i = next_in_order(&f, MD_NONE); i != MD_NONE; i = next_in_order(&f, i)) {
-        memset(spare_of(s), 0, moments_size(s) * sizeof(md_real));
-        take(s, summary_read(s, &f, i, spare_of(s)));
-    }
+    b.n = 0;
+    for (next_in_order(&f, &b); b.n > 0; next_in_order(&f, &b))
+        for (i = 0; i < b.n; i++) {
+            memset(spare_of(s), 0, moments_size(s) * sizeof(md_real));
+            take(s, summary_read(s, &f, b.cluster[i], spare_of(s)));
+        }
     memset(spare_of(s), 0, moments_size(s) * sizeof(md_real)); /* equal learners have equal memory */
     for (k = 0; k < s->width; k++)
         if (is_left(s, k))

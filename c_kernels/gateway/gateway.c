@@ -1,7 +1,14 @@
-/* Many learners into one: clusters are inserted by their statistics, then merged by the log joint. */
+/* Many learners into one: clusters are inserted by their statistics. reduce.c merges them. */
 #include "gateway/mapdpm_summary.h"
 
-/* To be called when the moments of an inserted cluster are there: all of it is the learner's own. */
+/* The first free slot. There is one. */
+static uint32_t next_slot(const mapdpm_stream *s)
+{
+    return s->n_clusters == s->width ? s->width : stream_free_slot(s);
+}
+
+/* To be called when the moments of an inserted cluster are there: all of it is the learner's own. With groups,
+ * groups_total follows the last one. */
 static void seat(mapdpm_stream *s, uint32_t k, md_real tables)
 {
     stream_refresh(s, k);
@@ -50,7 +57,7 @@ int mapdpm_insert_counted(mapdpm_stream *s, const mapdpm_cluster *cluster, const
         return MAPDPM_E_SPACE;
     if (s->next_id == MD_NONE)
         return MAPDPM_E_IDS;
-    k = stream_free_slot(s);
+    k = next_slot(s);
     stream_open_slot(s, k);
     ids_of(s)[k] = s->next_id++;
     slot = slot_of(s, k);
@@ -72,6 +79,8 @@ int mapdpm_insert_counted(mapdpm_stream *s, const mapdpm_cluster *cluster, const
             last_seen_of(s)[j] += (uint32_t)n;
     last_seen_of(s)[k] = (uint32_t)s->n_seen;
     seat(s, k, 1);
+    if (IS_GROUPED(s))
+        groups_total(s);
     return MAPDPM_OK;
 }
 
@@ -133,7 +142,7 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
 
         if (!is_used(from, k) || !(*theirs * decay > 0))
             continue;
-        e = stream_free_slot(s);
+        e = next_slot(s);
         stream_open_slot(s, e);
         ids_of(s)[e] = s->next_id++;
         slot = slot_of(s, e);
@@ -153,6 +162,8 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
         if (HAS_SURPRISE(s) && HAS_SURPRISE(from))
             standing_of(s)[e] = standing_of(from)[k] & ~MD_RARE;
     }
+    if (error == MAPDPM_OK && IS_GROUPED(s))
+        groups_total(s);
     if (error == MAPDPM_OK && HAS_SURPRISE(s) && HAS_SURPRISE(from))
         surprise_pool(s, from);
     return error;
@@ -174,7 +185,7 @@ int mapdpm_pool_summary(mapdpm_stream *s, const unsigned char *file, size_t file
     if (error == MAPDPM_OK && f.n > MD_SLOTS(s) - s->n_clusters)
         error = MAPDPM_E_SPACE;
     for (i = 0; i < f.n && error == MAPDPM_OK; i++) {
-        const uint32_t k = stream_free_slot(s);
+        const uint32_t k = next_slot(s);
         md_real tables;
 
         stream_open_slot(s, k);
@@ -183,159 +194,7 @@ int mapdpm_pool_summary(mapdpm_stream *s, const unsigned char *file, size_t file
         s->n_seen += to_uint64(*slot_of(s, k) + MD_HALF);
         seat(s, k, tables);
     }
-    return error;
-}
-
-/* Whether slot a comes before slot b: by weight, the heaviest first, then by the moments in their order. */
-static int comes_before(const mapdpm_stream *s, uint32_t a, uint32_t b)
-{
-    const md_real *const x = slot_of(s, a), *const y = slot_of(s, b);
-    size_t i;
-
-    for (i = 0; i < moments_size(s); i++)
-        if (x[i] < y[i] || x[i] > y[i])
-            return x[i] > y[i];
-    return 0;
-}
-
-static void swap_slots(mapdpm_stream *s, uint32_t a, uint32_t b)
-{
-    const int64_t last = last_times_of(s)[a];
-    const uint32_t seen = last_seen_of(s)[a];
-    md_real *const x = slot_of(s, a), *const y = slot_of(s, b);
-    size_t i;
-
-    last_times_of(s)[a] = last_times_of(s)[b];
-    last_times_of(s)[b] = last;
-    last_seen_of(s)[a] = last_seen_of(s)[b];
-    last_seen_of(s)[b] = seen;
-    for (i = 0; i < slot_size(s); i++) {
-        const md_real t = x[i];
-
-        x[i] = y[i];
-        y[i] = t;
-    }
-    if (HAS_SURPRISE(s)) {
-        const uint32_t standing = standing_of(s)[a];
-
-        standing_of(s)[a] = standing_of(s)[b];
-        standing_of(s)[b] = standing;
-    }
-    if (HAS_GROUPS(s))
-        groups_swap(s, a, b);
-}
-
-/* Sort the slots, free ones last, and number their ids from `first` on. Insertion sort is bounded and needs no
- * memory. */
-static void put_in_order(mapdpm_stream *s, uint32_t first)
-{
-    uint32_t i, k;
-
-    for (i = 1; i < MD_SLOTS(s); i++)
-        for (k = i; k > 0 && comes_before(s, k, k - 1); k--)
-            swap_slots(s, k, k - 1);
-    s->width = s->n_clusters;
-    for (k = 0; k < MD_SLOTS(s); k++) {
-        if (k >= s->n_clusters) {
-            stream_clear_slot(s, k);
-            ids_of(s)[k] = last_seen_of(s)[k] = 0;
-            continue;
-        }
-        ids_of(s)[k] = first + k;
-        last_seen_of(s)[k] = (uint32_t)s->n_seen; /* the time of insertion does not matter */
-        merge_partner_of(s)[k] = MD_NONE;
-        *merge_loss_of(s, k) = 0;
-        trials_of(s)[k] = 0;
-        stream_refresh(s, k);
-    }
-    s->next_id = first + s->n_clusters;
-}
-
-/* Make slot b the partner of slot a, a < b, if their merge loses less than with the partner so far. The first slot wins
- * a tie. */
-static void meet(mapdpm_stream *s, uint32_t a, uint32_t b)
-{
-    const md_real loss = -merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now)), least = *merge_loss_of(s, a);
-
-    if (loss < least || (loss <= least && b < merge_partner_of(s)[a])) {
-        merge_partner_of(s)[a] = b;
-        *merge_loss_of(s, a) = loss;
-    }
-}
-
-/* The best partner of slot a among the slots after it, or MD_NONE. */
-static void find_partner(mapdpm_stream *s, uint32_t a)
-{
-    uint32_t b;
-
-    merge_partner_of(s)[a] = MD_NONE;
-    *merge_loss_of(s, a) = LARGEST_REAL;
-    for (b = a + 1; b < s->width; b++)
-        if (is_used(s, b))
-            meet(s, a, b);
-}
-
-/* Merge the pair with the smallest loss, if that is below `most`. Returns whether there was one. Each slot has its best
- * partner, and a merge changes few of them: so the time of all merges is O(K^2) as a rule, not O(K^3). */
-static int merge_best_slots(mapdpm_stream *s, md_real most)
-{
-    uint32_t a, to = MD_NONE, from;
-
-    for (a = 0; a < s->width; a++)
-        if (is_used(s, a) && *merge_loss_of(s, a) < (to == MD_NONE ? most : *merge_loss_of(s, to)))
-            to = a;
-    if (to == MD_NONE)
-        return 0;
-    from = merge_partner_of(s)[to];
-    stream_merge(s, to, from);
-    for (a = 0; a < s->width; a++)
-        if (is_used(s, a)) {
-            const uint32_t partner = merge_partner_of(s)[a];
-
-            if (a == to || partner == to || partner == from)
-                find_partner(s, a);
-            if (a < to)
-                meet(s, a, to);
-        }
-    return 1;
-}
-
-int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
-{
-    uint32_t k;
-
-    if (is_none(s) || HAS_STATES(s) || n < 1)
-        return MAPDPM_E_ARGUMENT;
-    if (IS_WARMING(s))
-        return MAPDPM_E_WARMING;
-    for (k = 0; k < s->width; k++)
-        if (is_used(s, k)) {
-            stream_apply_decay(s, k);
-            if (!is_used(s, k)) { /* nothing is left of it */
-                s->n_clusters--;
-                continue;
-            }
-            stream_clear_halves(s, k);
-            *merge_loss_of(s, k) = 0;
-        }
-    for (k = 0; k < MD_WINDOW(s); k++)
-        window_ids_of(s)[k] = MD_NONE;
-    for (k = 0; k < MD_WARMUP(s); k++) /* ids begin anew */
-        warmup_labels_of(s)[k] = MD_NONE;
-    put_in_order(s, MD_WARMUP(s));
-    if (IS_GROUPED(s))
+    if (error == MAPDPM_OK && IS_GROUPED(s))
         groups_total(s);
-    for (k = 0; k < s->width; k++)
-        find_partner(s, k);
-    while (merge_best_slots(s, 0))
-        ;
-    while (s->n_clusters > n && merge_best_slots(s, LARGEST_REAL))
-        ;
-    put_in_order(s, MD_WARMUP(s));
-    if (HAS_SURPRISE(s))
-        surprise_judge_all(s);
-    s->n_events = 0;
-    s->at_event = 0;
-    memset(event_ring_of(s), 0, WORDS_PER_EVENT * sizeof(uint32_t) * (size_t)RING_SIZE(s));
-    return MAPDPM_OK;
+    return error;
 }

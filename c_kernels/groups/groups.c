@@ -266,12 +266,11 @@ void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, md_r
     }
 }
 
-/* The cluster of a new slot has tables of groups that are not here. */
+/* The cluster of a new slot has tables of groups that are not here. The total does not know them yet. */
 void groups_seat(mapdpm_stream *s, uint32_t k, md_real tables)
 {
     tables_of(s)[k] = at_least(tables, LEAST_TABLES);
     past_tables_of(s)[k] = tables_of(s)[k] = tables_at(s, k, 1);
-    groups_total(s);
 }
 
 void groups_swap(mapdpm_stream *s, uint32_t a, uint32_t b)

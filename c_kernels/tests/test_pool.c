@@ -152,6 +152,33 @@ static void low_parts(void)
     CHECK_OK(restore(&second, file, save(s, file)));
 }
 
+/* More clusters than are compared in all pairs: they merge in parts, and the order of insertion still does not matter. */
+static void many_clusters(int32_t family, uint32_t most)
+{
+    const mapdpm_options o = options_of(family, 600);
+    mapdpm_stream *const s = begin(&all, &o), *const t = begin(&parts[0], &o);
+    const md_real variance[3] = {1, 1, 1};
+    uint32_t i;
+
+    for (i = 0; i < 600; i++) {
+        const uint32_t there[2] = {i, 599 - i};
+        uint32_t j;
+
+        for (j = 0; j < 2; j++) {
+            const uint32_t k = there[j]; /* a cluster of each has a twin, and some of many are near */
+            const md_real mean[3] = {(md_real)(k / 2 % 7) * 30, (md_real)(k / 2 % 11) * 20, (md_real)(k / 2 % 100)};
+            const mapdpm_cluster c = {0, (md_real)(1 + k / 2 % 5), 0};
+
+            CHECK_OK(mapdpm_insert(j ? t : s, &c, mean, variance));
+        }
+    }
+    CHECK(mapdpm_reduce(s, most) == MAPDPM_OK && s->n_clusters <= most);
+    CHECK(mapdpm_reduce(t, most) == MAPDPM_OK && have_same_file(s, t));
+    CHECK_NEAR(total_weight(s), 1800, 600 * EPS);
+    CHECK_OK(mapdpm_reduce(t, most));
+    CHECK(t->n_clusters <= s->n_clusters);
+}
+
 int main(void)
 {
     mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 8);
@@ -165,5 +192,8 @@ int main(void)
     weight_limit();
     wide_clusters();
     low_parts();
+    many_clusters(MAPDPM_NORMAL_GAMMA, 5);
+    many_clusters(MAPDPM_NORMAL_GAMMA, 100);
+    many_clusters(MAPDPM_NORMAL_KNOWN_VARIANCE, 12);
     return REPORT();
 }

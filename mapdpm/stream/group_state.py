@@ -55,8 +55,8 @@ class GroupState(LearnerState, GroupSettings):
         Each joins the cluster of the learner with which it raises the log joint most; else it takes a free slot, those
         of most tables first. So x joins a cluster of the gateway that has no point here yet with weight alpha beta_k.
         What the learner saw itself stays, and only that is in its own ``summary``. A learner without a prior takes that
-        of the summary. O(K^2 (D + G)). ValueError where with_base is False, the warm-up has begun, or the bytes are no
-        summary of such points; the learner is unchanged then.
+        of the summary. O(K K' (D + G)) for K' clusters of the summary. ValueError where with_base is False, the
+        warm-up has begun, or the bytes are no summary of such points; the learner is unchanged then.
         """
         if not self.with_base:
             msg = "this learner cannot have a base; make it with with_base=True"

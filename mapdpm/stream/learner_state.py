@@ -161,7 +161,7 @@ class LearnerState(Parameters, SharedSettings):
 
         It has the prior, and of each cluster its tables, weight, mean and variance. 4 (3 + 2 D) bytes a cluster in
         "float32", which all learners read. ``dtype`` None is that of the learner. NotFittedError where the learner has
-        seen nothing, or the warm-up lasts.
+        seen nothing, or the warm-up lasts. ValueError where it has more than 2,048 clusters.
         """
         if self.ready_learner().stream.warming:
             raise self._not_ready()

@@ -51,7 +51,7 @@ def merged(make: Callable[[Settings], Any], parts: list[Part], likelihood: Any, 
     room = Learner.new(settings)
     for part in parts:
         summaries.pool(part.learner, room)
-    interruptible(room.reduce, capacity)  # O(K^2): minutes for many thousands of clusters
+    interruptible(room.reduce, capacity)  # seconds for many thousands of clusters
     learner = result.ready_learner()
     summaries.pool(room, learner)
     learner.reduce(capacity)
@@ -73,9 +73,10 @@ def part_of(state: Any, readers: Mapping[int, Any]) -> Part:
         cls = readers.get(container.kind_of(data), next(iter(readers.values())))
         learner = cls.from_bytes(data).ready_learner()
         settings = learner.settings()
+        settings["likelihood"] = learner.likelihood()  # also where a warm-up has set it
         n_seen = int(learner.stream.n_seen)
     unused = {name: ROWS[name].default for name in ("warmup", "window", "with_base")}
-    return Part(learner, settings | unused | {"likelihood": learner.likelihood()}, n_seen, data)
+    return Part(learner, settings | unused, n_seen, data)
 
 
 def _reference(parts: list[Part]) -> Settings:

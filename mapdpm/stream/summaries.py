@@ -9,6 +9,8 @@ from mapdpm.files.errors import ModelFileError, refuse_damaged
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.c_options import DTYPES, Settings, modules
 
+MOST_CLUSTERS = 2048
+"""A message has at most so many clusters, so that a forged one costs its reader well below a second."""
 MOST_PLACES = 1024
 """A summary may ask for so many places for clusters and groups, or for as many as it has clusters: it may be forged."""
 
@@ -16,9 +18,22 @@ MOST_PLACES = 1024
 def summary_of(learner: Learner, dtype: str | None = None) -> bytes:
     """The summary of a learner whose warm-up is over, for a reader of a real type; None is the learner's own.
 
-    ValueError where the learner has single precision, and the reader double, or where its numbers do not fit float32.
+    ValueError where the learner has single precision, and the reader double, where its numbers do not fit float32, or
+    where it has more than ``MOST_CLUSTERS``.
     """
-    width = learner.dtype.itemsize if dtype is None else DTYPES[dtype].itemsize
+    file = _written(learner, learner.dtype.name if dtype is None else dtype)
+    if container.n_clusters(file) > MOST_CLUSTERS:
+        msg = (
+            f"a summary has at most {MOST_CLUSTERS:,} clusters, got {container.n_clusters(file):,}; send to_bytes(), "
+            f"or the summary of OnlineMAPDPM.merged([learner], max_clusters={MOST_CLUSTERS})"
+        )
+        raise ValueError(msg)
+    return file
+
+
+def _written(learner: Learner, dtype: str) -> bytes:
+    """The summary of any number of clusters."""
+    width = DTYPES[dtype].itemsize
     if width > learner.dtype.itemsize:
         msg = "a float32 learner writes float32 summaries, which all learners read; leave dtype out"
         raise ValueError(msg)
@@ -28,7 +43,7 @@ def summary_of(learner: Learner, dtype: str | None = None) -> bytes:
     learner.check(learner.lib.mapdpm_summary_write(learner.stream, width, into, capacity, written))
     if width < learner.dtype.itemsize:
         try:
-            read(bytes(file))
+            _read(bytes(file))
         except ModelFileError as problem:
             msg = f"the summary does not fit float32; write it as float64 ({problem})"
             raise ValueError(msg) from None
@@ -50,7 +65,7 @@ def pool(part: Learner, into: Learner) -> None:
     """
     if not part.stream.warming:
         narrower = min(part.dtype, into.dtype, key=lambda dtype: dtype.itemsize)
-        _take(into, "mapdpm_pool_summary", summary_of(part, narrower.name))
+        _take(into, "mapdpm_pool_summary", _written(part, narrower.name))
 
 
 def set_base(learner: Learner, data: bytes) -> None:
@@ -74,8 +89,19 @@ def _take(learner: Learner, call: str, data: bytes) -> None:
 def read(data: bytes) -> tuple[Learner, Settings]:
     """A learner of the clusters of a summary, and the settings of the one that wrote it.
 
-    ModelFileError where the bytes are no summary, or damaged.
+    ModelFileError where the bytes are no summary, or damaged, or of more than ``MOST_CLUSTERS``.
     """
+    container.check_stream(data, container.SUMMARY)
+    if container.n_clusters(data) > MOST_CLUSTERS:
+        msg = (
+            f"the summary has {container.n_clusters(data):,} clusters, but at most {MOST_CLUSTERS:,} are read from a "
+            "message; its sender can merge some before (merged, max_clusters)"
+        )
+        raise ModelFileError(msg)
+    return _read(data)
+
+
+def _read(data: bytes) -> tuple[Learner, Settings]:
     dtype, _ = container.check_stream(data, container.SUMMARY)
     lib, ffi = modules(dtype)
     options, file = ffi.new("mapdpm_options *"), ffi.from_buffer("unsigned char[]", data)

@@ -279,6 +279,21 @@ def test_what_others_saw_helps_at_once_and_does_no_harm_later():
     assert with_base[300:].mean() > without[300:].mean() - 0.05  # the clusters are the same ones
 
 
+def test_the_clusters_of_a_message_come_in_the_order_of_their_tables():
+    """More of them than are found at once; each in as many devices as it has tables."""
+    prior, rng = NormalKnownVariance(0.0, 1e6, 1.0), np.random.default_rng(5)
+    tables, repeats = 1 + rng.permutation(40), rng.integers(1, 9, 40)
+    places = 1000.0 * np.arange(40)
+    devices = [
+        OnlineMAPDPM(40, likelihood=prior).partial_fit(np.repeat(places[tables > i], repeats[tables > i])[:, None])
+        for i in range(40)
+    ]
+    message = OnlineHDP.merged(devices, max_clusters=40).summary()
+    for most in (1, 15, 16, 17, 33, 40):
+        device = OnlineHDP(most, 1, with_base=True).set_base(message)
+        np.testing.assert_allclose(np.sort(device.means[:, 0]), places[tables > 40 - most], atol=1e-6)
+
+
 def test_more_clusters_than_slots():
     """Those of most tables come in, and what the device saw stays."""
     gateway = OnlineHDP.merged(flat_devices(), max_clusters=16)

@@ -5,15 +5,18 @@ import hashlib
 import itertools
 import signal
 import threading
+import time
 import zlib
 
 import numpy as np
 import pytest
-from scipy.special import gammaln
 
-from mapdpm import NormalGamma, OnlineMAPDPM
+from mapdpm import NormalGamma, NormalKnownVariance, OnlineHDP, OnlineMAPDPM
+from mapdpm.files.errors import ModelFileError
 from mapdpm.metrics import adjusted_mutual_info
+from mapdpm.stream import summaries
 from mapdpm.stream.c_learner import Learner
+from oracle import pooling as slow
 from stream_points import blobs, flow
 
 PRIOR = NormalGamma([0.0, 0.0], 0.05, 1.0, [1.0, 1.0])
@@ -43,7 +46,7 @@ def test_merged_takes_the_best_pair_each_time(most, scale):
     found = [part.clusters() for part in parts]
     each = [zip(f.weights, f.means, f.variances, strict=True) for f in found]
     clusters = [(n, mean, n * variance) for n, mean, variance in itertools.chain(*each)]
-    wanted = best_first(clusters, parts[0], most)
+    wanted = slow.best_first(clusters, parts[0], most)
     assert len(wanted) < len(clusters)
     pooled = OnlineMAPDPM.merged(parts, max_clusters=most)
     assert sorted(pooled.weights) == pytest.approx(sorted(n for n, _, _ in wanted))
@@ -51,41 +54,64 @@ def test_merged_takes_the_best_pair_each_time(most, scale):
     np.testing.assert_allclose(np.sort(pooled.means, axis=0), np.sort(means, axis=0), rtol=1e-9)
 
 
-def best_first(clusters, model, most):
-    """The clusters (weight, mean, sum of squares) that are left when the best pair has been merged again and again."""
-    names, gains = itertools.count(), {}
-    clusters = {next(names): cluster for cluster in clusters}
-    while len(clusters) > 1:
-        pairs = list(itertools.combinations(clusters, 2))
-        for a, b in pairs:
-            if (a, b) not in gains:
-                gains[a, b] = joined_gain(clusters[a], clusters[b], model)
-        a, b = max(pairs, key=gains.get)
-        if gains[a, b] <= 0 and len(clusters) <= most:
-            break
-        clusters[next(names)] = joined(clusters.pop(a), clusters.pop(b))
-    return list(clusters.values())
+@pytest.mark.parametrize(
+    ("most", "n_centres", "n_parts"),
+    [(8, 12, 40), *(pytest.param(*each, marks=pytest.mark.complete) for each in ((70, 90, 30), (4, 90, 30)))],
+)
+def test_many_clusters_are_merged_in_parts(most, n_centres, n_parts):
+    """Against the slow way, in any order."""
+    rng = np.random.default_rng(most)
+    centres = rng.normal(0, 30.0, (n_centres, 2))
+    parts = [OnlineMAPDPM(30, likelihood=PRIOR) for _ in range(n_parts)]
+    for part in parts:
+        own = centres[rng.integers(0, n_centres, 12)] + rng.normal(size=(12, 2))
+        part.learn_many(np.repeat(own, 6, axis=0) + rng.normal(size=(72, 2)))
+    found = [part.clusters() for part in parts]
+    each = [zip(f.weights, f.means, f.variances, strict=True) for f in found]
+    clusters = [(n, mean, n * variance) for n, mean, variance in itertools.chain(*each)]
+    assert len(clusters) > slow.MOST_AT_ONCE
+    wanted = slow.merged_in_parts(clusters, parts[0], most)
+    pooled = OnlineMAPDPM.merged(parts, max_clusters=most)
+    assert sorted(pooled.weights) == pytest.approx(sorted(n for n, _, _ in wanted))
+    means = [mean for _, mean, _ in wanted]
+    np.testing.assert_allclose(np.sort(pooled.means, axis=0), np.sort(means, axis=0), rtol=1e-9)
+    assert OnlineMAPDPM.merged(parts[::-1], max_clusters=most).to_bytes() == pooled.to_bytes()
+    assert OnlineMAPDPM.merged([pooled]).to_bytes() == pooled.to_bytes()
 
 
-def joined(one, two):
-    (n1, m1, s1), (n2, m2, s2) = one, two
-    n = n1 + n2
-    return n, (n1 * m1 + n2 * m2) / n, s1 + s2 + n1 * n2 / n * (m1 - m2) ** 2
+def many_clusters(n, D=2, **options):
+    """A learner of ``n`` clusters, far from each other."""
+    prior = NormalKnownVariance(np.zeros(D), np.full(D, 1e6), np.ones(D))
+    X = np.random.default_rng(n).uniform(-1e6, 1e6, (n, D))
+    return OnlineMAPDPM(n, likelihood=prior, surprise=False, **options).partial_fit(X)
 
 
-def joined_gain(one, two, model):
-    both = joined(one, two)
-    terms = [log_normal_gamma(*cluster, model.likelihood_) + gammaln(cluster[0]) for cluster in (both, one, two)]
-    return terms[0] - terms[1] - terms[2] - np.log(model.alpha)
+def test_a_message_of_too_many_clusters_is_refused(monkeypatch):
+    large = many_clusters(40)
+    assert OnlineMAPDPM.merged([large.summary()]).n_clusters == 40
+    monkeypatch.setattr(summaries, "MOST_CLUSTERS", 40)
+    message = large.summary()
+    monkeypatch.setattr(summaries, "MOST_CLUSTERS", 39)
+    with pytest.raises(ModelFileError, match="the summary has 40 clusters, but at most 39 are read"):
+        OnlineMAPDPM.merged([message])
+    with pytest.raises(ModelFileError, match="the summary has 40 clusters, but at most 39 are read"):
+        OnlineHDP(with_base=True).set_base(message)
+    with pytest.raises(ValueError, match=r"at most 39 clusters, got 40; .*max_clusters=39"):
+        large.summary()
+    assert OnlineMAPDPM.merged([large]).n_clusters == 40
 
 
-def log_normal_gamma(n, mean, squares, prior):
-    """The log marginal likelihood of a cluster: Murphy (2007), Conjugate Bayesian analysis of the Gaussian, (95)."""
-    m0, c0, a0, b0, _ = (np.asarray(value, dtype=float) for value in prior)
-    a, c = a0 + n / 2, c0 + n
-    b = b0 + squares / 2 + c0 * n * (mean - m0) ** 2 / (2 * c)
-    each = gammaln(a) - gammaln(a0) + a0 * np.log(b0) - a * np.log(b) + (np.log(c0) - np.log(c)) / 2
-    return np.sum(each - n / 2 * np.log(2 * np.pi))
+def test_the_largest_message_takes_less_than_a_second():
+    """A sender who writes the clusters of a message may choose any."""
+    message = many_clusters(summaries.MOST_CLUSTERS, 1, dtype="float32").summary()
+    for read in (
+        lambda: OnlineMAPDPM.merged([message]),
+        lambda: OnlineMAPDPM.merged([message], max_clusters=16),
+        lambda: OnlineHDP(with_base=True).set_base(message),
+    ):
+        began = time.process_time()
+        read()
+        assert time.process_time() - began < 1.0
 
 
 def test_merged_ends_at_ctrl_c(monkeypatch):
