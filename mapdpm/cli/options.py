@@ -23,15 +23,23 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(*args, **kwargs)
         # Values, and no options: not only -999 but also -999,-1 (--na) and -05:00 (--time-zone).
         self._negative_number_matcher = re.compile(r"-\.?\d")
+        self.commands: dict[str, _Parser] = {}
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Let each command report its own unknown arguments, with the nearest known option."""
+        """Let each command report its own unknown arguments, with the nearest option, or whose it is."""
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            near = difflib.get_close_matches(unknown[0], self._option_string_actions, 1)
+            near = difflib.get_close_matches(unknown[0], self.options(), 1)
             hint = f"; did you mean {near[0]}?" if near else ""
+            others = [name for name, other in self.commands.items() if unknown[0] in other.options()]
+            if others:
+                hint = f"; {unknown[0]} is an option of mapdpm {' and '.join(others)}"
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return parsed, unknown
+
+    def options(self) -> Any:
+        """The names of its options."""
+        return self._option_string_actions.keys()
 
     def error(self, message: str) -> NoReturn:
         report(f"error: {message} (see {self.prog} --help)")
@@ -55,6 +63,7 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
+        added.commands = commands.choices
         added.set_defaults(run=run, quiet=False, verbose=False, old_names=())
         return added
 

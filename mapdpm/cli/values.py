@@ -18,6 +18,7 @@ from mapdpm.likelihoods._registry import family_named
 from mapdpm.likelihoods._skipping import is_family
 from mapdpm.names import AUTO, HDP_MOVES, MOVES
 
+_LONGEST = 60  # of a wrong number in a message
 _MOST_VALUES = 100_000  # of a grid: each is a fit
 PASSWORD = "MAPDPM_MQTT_PASSWORD"  # noqa: S105  (the name of a variable)
 
@@ -27,8 +28,16 @@ def _refuse(text: str) -> NoReturn:
     raise argparse.ArgumentTypeError(text)
 
 
-def _number(kind: Callable[[str], Any], wanted: str, fine: Callable[[Any], bool]) -> Callable[[str], Any]:
-    """The reader of a number of this kind; ArgumentTypeError where it is not ``fine``."""
+def _is_large(text: str) -> bool:
+    """Whether it is a positive number that no integer of 63 bits, or no float, can be."""
+    try:
+        return re.match(r"\+?[\d.]", text) is not None and float(text) >= float(2**63)
+    except ValueError:
+        return False
+
+
+def _number(kind: type[Any], wanted: str, fine: Callable[[Any], bool], most: str = "") -> Callable[[str], Any]:
+    """The reader of a number of this kind; ArgumentTypeError where it is not ``fine``. ``most`` names the largest."""
 
     def read(text: str) -> Any:
         try:
@@ -36,18 +45,19 @@ def _number(kind: Callable[[str], Any], wanted: str, fine: Callable[[Any], bool]
         except ValueError:
             value = math.nan
         if not fine(value):
-            _refuse(f"must be {wanted}, got {text}")
+            got = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text)} characters)"
+            _refuse(f"must be {most if most and _is_large(text) else wanted}, got {got}")
         return value
 
     return read
 
 
-positive = _number(float, "a number > 0", lambda value: 0.0 < value < math.inf)
-not_negative = _number(float, "a number >= 0", lambda value: 0.0 <= value < math.inf)
+positive = _number(float, "a number > 0", lambda value: 0.0 < value < math.inf, "a number below 1.8e308")
+not_negative = _number(float, "a number >= 0", lambda value: 0.0 <= value < math.inf, "a number below 1.8e308")
 probability = _number(float, "a number > 0 and < 1", lambda value: 0.0 < value < 1.0)
 discount = _number(float, "a number in [0, 1)", lambda value: 0.0 <= value < 1.0)
-count = _number(int, "an integer >= 1", lambda value: 1 <= value < 2**63)
-seed = _number(int, "an integer >= 0", lambda value: value >= 0)
+count = _number(int, "an integer >= 1", lambda value: 1 <= value < 2**63, f"an integer of at most {2**63 - 1}")
+seed = _number(int, "an integer >= 0", lambda value: value >= 0, "an integer of at most 4300 digits")
 readings = _number(int, "an integer from 0 to 1048576", lambda value: 0 <= value <= 2**20)
 
 
@@ -87,8 +97,8 @@ def merged_to(text: str) -> int | str:
         return text
     try:
         return int(count(text))
-    except argparse.ArgumentTypeError:
-        _refuse(f"must be auto, none or an integer >= 1, got {text!r}")
+    except argparse.ArgumentTypeError as error:
+        _refuse(f"must be auto, none or {str(error).removeprefix('must be ')}")
 
 
 def family(text: str) -> type[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.files import container
-from mapdpm.files.errors import ModelFileError, refuse_damaged
+from mapdpm.files.errors import ModelFileError, refuse_damaged, words_of
 from mapdpm.protocol import Labels, Vector
 from mapdpm.stream.c_bank import Bank
 from mapdpm.stream.c_learner import Learner
@@ -178,7 +178,7 @@ class OnlineAlphaSelector(BankSettings, OnlineMAPDPM):
         with np.errstate(over="ignore"):
             finite = np.all(np.isfinite(scores.astype(model.dtype)))
         if problem or not finite:
-            refuse_damaged(f"its bank of alphas, {problem or 'a score that is not finite'}")
+            refuse_damaged(f"its bank of alphas: {words_of(problem or 'number')}")
         model._switches.extend(switches)
         names = getattr(alone, "feature_names_in_", None)
         if names is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from mapdpm.files import container
-from mapdpm.files.errors import ModelFileError, refuse_damaged
+from mapdpm.files.errors import ModelFileError, refuse_damaged, words_of
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.c_options import DTYPES, Settings, modules
 
+_DAMAGED = "the summary is damaged: "
 MOST_CLUSTERS = 2048
 """A message has at most so many clusters, so that a forged one costs its reader well below a second."""
 MOST_PLACES = 1024
@@ -82,7 +83,7 @@ def _take(learner: Learner, call: str, data: bytes) -> None:
             "argument": "the summary has missing values where the learner has missing='error'",
             "range": f"the summary lies too far from the learner's prior mean for {learner.dtype.name}",
             "ids": "all 2**32 - 1 ids of the learner have been given; begin a new one from OnlineHDP.merged([this])",
-        }.get(name, f"the summary is damaged: {name}")
+        }.get(name, _DAMAGED + words_of(name))
         raise ValueError(msg)
 
 
@@ -121,7 +122,7 @@ def _read(data: bytes) -> tuple[Learner, Settings]:
         settings = learner.settings()  # the limits of priors are Python's
         return learner, settings | {"max_clusters": max_clusters, "max_groups": max_groups}
     except ValueError as problem:
-        refuse_damaged(problem)
+        refuse_damaged(str(problem).removeprefix(_DAMAGED))
 
 
 def converted(data: bytes, dtype: str) -> bytes:

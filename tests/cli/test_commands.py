@@ -233,7 +233,7 @@ def test_groups_that_belong_together(folder, capsys):
     assert cli.main([*fit, "--merge-to", "3"]) == 0
     assert mapdpm.load("moons.mdpm").n_groups_ == 3
     capsys.readouterr()
-    assert_refused(capsys, [*fit, "--merge-to", "few"], 2, "must be auto, none or an integer >= 1, got 'few'")
+    assert_refused(capsys, [*fit, "--merge-to", "few"], 2, "must be auto, none or an integer >= 1, got few")
 
 
 def test_missing_values(folder, points, capsys):
@@ -831,6 +831,12 @@ def test_devices_are_not_replaced(folder, capsys):
         (["--discount", "1"], "argument --discount: must be a number in [0, 1), got 1"),
         (["--max-clusters", "0"], "argument --max-clusters: must be an integer >= 1, got 0"),
         (["--max-clusters", "2.5"], "argument --max-clusters: must be an integer >= 1, got 2.5"),
+        (["--max-clusters", "9" * 20], "must be an integer of at most 9223372036854775807, got 99999999999999999999 "),
+        (["--seed", "9" * 5000], "of at most 4300 digits, got 9999999999"),
+        (["--seed", "9" * 5000], "9999... (5000 characters) (see"),
+        (["--alpha", "1e400"], "argument --alpha: must be a number below 1.8e308, got 1e400"),
+        (["--discount", "1e400"], "argument --discount: must be a number in [0, 1), got 1e400"),
+        (["--merge-to", "9" * 20], "must be auto, none or an integer of at most 9223372036854775807, got 9"),
         (["--restarts", "0"], "argument --restarts: must be an integer >= 1"),
         (["--max-sweeps", "x"], "argument --max-sweeps: must be an integer >= 1"),
         (["--seed", "-3"], "argument --seed: must be an integer >= 0"),
@@ -856,6 +862,10 @@ def test_devices_are_not_replaced(folder, capsys):
         (["--quiet", "--verbose"], "argument --verbose: not allowed with argument --quiet"),
         (["--format", "xml"], "argument --format: invalid choice: 'xml'"),
         (["--colour"], "unrecognized arguments: --colour"),
+        (
+            ["--warmup", "2"],
+            "unrecognized arguments: --warmup 2; --warmup is an option of mapdpm stream (see mapdpm fit",
+        ),
         (["--alph", "2"], "unrecognized arguments: --alph 2; did you mean --alpha? (see mapdpm fit --help)"),
         (["--prior", "b0=1", "--prior", "b0=2"], "argument --prior: each parameter at most once, got b0, b0"),
         (["--picture", "clusters.gif"], "the name of a picture ends in one of .png, .pdf, .svg, got clusters.gif"),
