@@ -14,6 +14,7 @@ import inspect
 import sys
 import threading
 import types
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -181,6 +182,19 @@ def _kept(kernel: Callable[P, R], classes: frozenset[type]) -> Callable[P, R]:
     return _bare(kernel, f"-{digest.hexdigest()[:16]}")
 
 
+def _with_files_of_its_own(dispatcher: Any) -> Any:
+    """A dispatcher that never writes over a file of another process: each signature gets a file with a name of chance.
+
+    numba numbers the files of a kernel, and its index says which number a signature has. Two processes that compile two
+    signatures at once take the same number; then one signature would run the code of the other. With these names one of
+    them is compiled once more at most.
+    """
+    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if file is not None:
+        file._data_name = lambda _: f"{Path(file._index_name).stem}.{uuid.uuid4().hex[:16]}.nbc"  # noqa: SLF001
+    return dispatcher
+
+
 def _classes(args: tuple[Any, ...]) -> set[type]:
     """The classes of all tuples among ``args``, and within them."""
     tuples = [a for a in args if isinstance(a, tuple)]
@@ -203,7 +217,7 @@ class compiled(Generic[P, R]):  # noqa: N801  (reads as the decorator it is)
         kernel = _kept(self.kernel, classes) if ours else self.kernel
         with _lock:
             compile_as = _seam().njit(cache=ours, nogil=True, error_model="numpy")
-            return self._dispatchers.setdefault(classes, compile_as(kernel))
+            return self._dispatchers.setdefault(classes, _with_files_of_its_own(compile_as(kernel)))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         classes = frozenset(_classes(args))

@@ -2,9 +2,7 @@
 
 import functools
 import gc
-import importlib.util
 import os
-from pathlib import Path
 
 from repository import ROOT
 
@@ -17,31 +15,6 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import pytest
 from hypothesis import HealthCheck, settings
 from pytest import DoctestItem, Module  # noqa: PT013  (classes)
-
-
-def one_writer_at_a_time():
-    """Let one process at a time add to numba's cache.
-
-    Two that add a kernel at once may both take the next free file; then one signature finds the code of the other, and
-    runs it: a crash of a worker, now and then, where nothing was compiled before.
-    """
-    import fcntl  # not on Windows
-
-    from numba.core.caching import IndexDataCacheFile
-
-    save = IndexDataCacheFile.save
-
-    @functools.wraps(save)
-    def saved(self, key, data):
-        with Path(os.environ["NUMBA_CACHE_DIR"], "writer.lock").open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            save(self, key, data)
-
-    IndexDataCacheFile.save = saved
-
-
-if importlib.util.find_spec("numba") and importlib.util.find_spec("fcntl"):
-    one_writer_at_a_time()
 
 # quick: the same examples in every run, so that a commit that passed passes again. slow: new ones each time, and more;
 # what fails is printed as a blob to reproduce it, and kept. Compiling makes first examples slow: no deadlines.

@@ -14,6 +14,7 @@ import pytest
 
 import mapdpm
 from mapdpm import jit
+from mapdpm.backends import generic
 from mapdpm.protocol import PROTOCOLS
 from repository import ROOT
 
@@ -166,3 +167,31 @@ def test_a_change_of_what_a_kernel_is_compiled_of_changes_its_name(monkeypatch):
     assert named(GammaPoisson) == before[GammaPoisson]
     monkeypatch.setattr("mapdpm.likelihoods.gamma_poisson.LARGE_COUNT", 1.0)
     assert named(GammaPoisson) != before[GammaPoisson]
+
+
+@pytest.mark.parametrize("own_names", [True, False])
+def test_two_processes_that_save_at_once_never_mix_their_code(tmp_path, monkeypatch, own_names):
+    """The one saves between the index and the file of the other, and had read the index before both."""
+    one, two = (cache_of(tmp_path) for _ in range(2))
+    if not own_names:  # numba's own: this test would notice
+        del one._data_name, two._data_name
+    save_file = one._save_data
+
+    def late(name, code):
+        with monkeypatch.context() as patch:
+            patch.setattr(two, "_load_index", dict)
+            two.save("its signature", "its code")
+        save_file(name, code)
+
+    monkeypatch.setattr(one, "_save_data", late)
+    one.save("a signature", "a code")
+    found = cache_of(tmp_path).load("its signature")
+    assert (found == "its code") == own_names
+    assert cache_of(tmp_path).load("a signature") in ({None, "a code"})
+
+
+def cache_of(folder):
+    """numba's cache of a kernel, in this folder."""
+    file = jit.compiled(generic.sweep)._dispatcher(frozenset())._cache._cache_file
+    file._cache_path, file._index_path = str(folder), str(folder / file._index_name)
+    return file
