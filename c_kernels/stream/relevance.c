@@ -10,7 +10,7 @@
 #define FAR_VARIANCES ((md_real)16)
 enum { MOST_CLIMBS = 4, MOST_COMPARED = 256 };
 /* A feature ends to carry clusters when it falls short so many times in a row: no more than MOST_UNUSUAL, for a file. */
-#define PATIENCE UINT32_C(8)
+#define MOST_SHORT UINT32_C(8)
 /* A feature of one normal cluster has a larger statistic of its skewness and kurtosis (Jarque and Bera) in one of 20 sets. */
 #define ODD_SHAPE ((md_real)6)
 
@@ -379,7 +379,7 @@ void relevance_judge(mapdpm_stream *s)
         const int relevant = m == 0 || s->n_clusters < 2 || gains[d] > least;
 
         if (!relevant && is_relevant(s, d) &&
-            (s->n_clusters <= 2 || has_repeats(s) || (++relevance_of(s)[d] & MD_COUNT) < PATIENCE))
+            (s->n_clusters <= 2 || has_repeats(s) || (++relevance_of(s)[d] & MD_COUNT) < MOST_SHORT))
             continue;
         if (relevant || is_relevant(s, d))
             relevance_of(s)[d] &= ~MD_COUNT;
