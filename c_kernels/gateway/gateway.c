@@ -184,7 +184,7 @@ int mapdpm_pool_summary(mapdpm_stream *s, const unsigned char *file, size_t file
         error = summary_check(s, &f);
     if (error == MAPDPM_OK && f.n > MD_SLOTS(s) - s->n_clusters)
         error = MAPDPM_E_SPACE;
-    for (i = 0; i < f.n && error == MAPDPM_OK; i++) {
+    for (i = 0; error == MAPDPM_OK && i < f.n; i++) {
         const uint32_t k = next_slot(s);
         md_real tables;
 

@@ -241,11 +241,15 @@ static inline size_t relevance_bytes(const mapdpm_stream *s)
 {
     return HAS_RELEVANCE(s) ? MAPDPM_RELEVANCE_BYTES(MD_FEATURES(s), HAS_MISSING(s)) : 0;
 }
-/* The moments of all points. */
+/* The moments of all points; elsewhere any, which nothing reads. */
+#ifdef MAPDPM_RELEVANCE
 static inline md_real *background_of(const mapdpm_stream *s)
 {
     return (md_real *)address_of(s, s->bytes - queue_bytes(s) - relevance_bytes(s));
 }
+#else
+#define background_of(s) slot_of(s, 0)
+#endif
 static inline uint32_t *relevance_of(const mapdpm_stream *s)
 {
     return (uint32_t *)(void *)(background_of(s) + moments_size(s));

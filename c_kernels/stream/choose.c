@@ -269,7 +269,6 @@ md_real stream_total_weight(const mapdpm_stream *s)
 md_real stream_common_term(const mapdpm_stream *s, const md_real *x)
 {
     md_real total = s->log_units;
-#if defined(MAPDPM_MISSING) || defined(MAPDPM_RELEVANCE)
     const uint32_t *const marks = marks_of(s);
     size_t d;
 
@@ -278,8 +277,6 @@ md_real stream_common_term(const mapdpm_stream *s, const md_real *x)
             total -= math_log(unit_of(s)[d]);
         else if (is_marked(marks, d))
             total += background_density(s, x, d);
-#endif
-    (void)x;
     return total;
 }
 
