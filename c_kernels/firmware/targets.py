@@ -118,10 +118,9 @@ def pipelines(target: Target) -> Target:
 
 
 def assessments(target: Target) -> Target:
-    """The target whose learners assess points and choose features, instead of groups and states: the smallest chip cannot hold all."""
-    return target._replace(
-        name=f"{target.name}-surprise", switches="-DMAPDPM_MISSING -DMAPDPM_SURPRISE -DMAPDPM_RELEVANCE", group="surprise"
-    )
+    """The target whose learners assess points and choose features, for the smallest chip cannot hold all."""
+    switches = "-DMAPDPM_MISSING -DMAPDPM_SURPRISE -DMAPDPM_RELEVANCE"
+    return target._replace(name=f"{target.name}-surprise", switches=switches, group="surprise")
 
 
 def troubled(target: Target) -> Target:
