@@ -196,7 +196,9 @@ def load_clone(clone: str, folder: Path, common: Path | None = None) -> tuple[An
     changed = _sources_with_clones(compiling, sources)
     same, objects = sorted({*sources} - {*changed}), common or folder
     if not list(objects.glob("*.o")):
-        subprocess.run([*compiling, "-c", *same], check=True, cwd=objects, capture_output=True)  # noqa: S603
+        for i, path in enumerate(same):  # rooms may have files of the same name
+            words = [*compiling, "-c", path, "-o", str(objects / f"{i}.o")]
+            subprocess.run(words, check=True, capture_output=True)  # noqa: S603
     made = [str(path) for path in sorted(objects.glob("*.o"))]
     command = [*compiling, chosen, "-shared", str(source), *changed, *made, "-lm", "-o", str(library)]
     subprocess.run(command, check=True, capture_output=True)  # noqa: S603  (its own sources)
