@@ -49,6 +49,7 @@ SOURCES = (
     "stream/queue.c",
     "stream/prior.c",
     "stream/relevance.c",
+    "stream/relevance_search.c",
     "stream/online.c",
     "gateway/gateway.c",
     "gateway/reduce.c",

@@ -424,7 +424,7 @@ int mapdpm_predict_many(const mapdpm_stream *stream, const mapdpm_real *x, size_
                         mapdpm_real *scores, size_t *done);
 
 /* Which features carry clusters: relevant[n_features] is 1 or 0. nats[n_features], which may be NULL, are the nats that each
- * gains by the clusters over one cluster of all points. For a learner with options.relevance, after its warm-up. O(K D). */
+ * gains by the clusters over one cluster of all points; NaN where fewer than 8 values are known. For a learner with options.relevance, after its warm-up. O(K D). */
 int mapdpm_get_relevance(const mapdpm_stream *stream, unsigned char *relevant, mapdpm_real *nats);
 
 /* The current id of the cluster that had this id, after merges. Also takes provisional ids of the warm-up. */

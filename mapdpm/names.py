@@ -43,8 +43,10 @@ COVARIANCE = ("auto", "diagonal", "full")
 """``covariance=``: the shape of clusters of normal columns."""
 
 RELEVANCE = ("auto", "all", "search")
-STREAM_RELEVANCE = ("all", "auto")
 """``relevance=``: searched where the prior is fitted, never, always."""
+
+STREAM_RELEVANCE = ("all", "auto")
+"""``relevance=`` of a stream, in the order of C."""
 
 DTYPES = ("float64", "float32")
 """``dtype=`` of a stream, and of a file."""

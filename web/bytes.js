@@ -1,4 +1,4 @@
-// What the bytes of a file are: text in some encoding, or something else, which is refused in words. The messages of
+// The kind of a file by its bytes: text in some encoding, or something else, which is refused in words. The messages of
 // errors go on where the name of the file ends.
 
 import { RULES, patternOf } from "./rules.js";

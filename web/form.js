@@ -83,7 +83,7 @@ export function plainCells(cells, form) {
   return form.decimal === "." ? cells : cells.map((cell) => isWithComma(cell) ? cell.replaceAll(",", ".") : cell);
 }
 
-// What is unusual about a form, in words.
+// The unusual parts of a form, in words.
 export function unusual({ delimiter, decimal, encoding, beside }) {
   const said = [];
   const names = { ...RULES.names, "windows-1252": RULES.names.cp1252, "utf-16le": "UTF-16", "utf-16be": "UTF-16" };

@@ -6,7 +6,7 @@
 
 #define MOST_VISITS ((md_real)1152921504606846976.0) /* 2^60 */
 
-/* What the weight of a bin is multiplied by at a visit. */
+/* The factor by which a visit multiplies the weight of a bin. */
 static inline void tabulate_season(const mapdpm_step *t, md_real *table)
 {
     *table = t->half_life > 0 ? math_exp((md_real)-0.69314718055994530942 / t->half_life) : 1;

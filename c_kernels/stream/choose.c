@@ -265,7 +265,7 @@ md_real stream_total_weight(const mapdpm_stream *s)
     return total;
 }
 
-/* What units, missing values and features that carry no clusters add to a log density, whatever the cluster. */
+/* The part of a log density that no cluster changes: units, missing values, features that carry no clusters. */
 md_real stream_common_term(const mapdpm_stream *s, const md_real *x)
 {
     md_real total = s->log_units;

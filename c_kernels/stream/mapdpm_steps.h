@@ -47,7 +47,12 @@ typedef struct {
 MAPDPM_INTERNAL feature_spread stream_spread(const mapdpm_stream *s, size_t d, int source);
 MAPDPM_INTERNAL void stream_revisit_prior(mapdpm_stream *s);
 
-/* Features that carry clusters (relevance.c). */
+/* Features that carry clusters (relevance.c), and the search of the warm-up for them (relevance_search.c). */
+MAPDPM_INTERNAL md_real relevance_gain(const mapdpm_stream *s, size_t d);
+MAPDPM_INTERNAL md_real *relevance_gains(const mapdpm_stream *s);
+MAPDPM_INTERNAL md_real relevance_least(const md_real *gains, size_t D);
+MAPDPM_INTERNAL int relevance_mark(mapdpm_stream *s, size_t d, int relevant);
+MAPDPM_INTERNAL int relevance_repeats(const mapdpm_stream *s);
 MAPDPM_INTERNAL md_real relevance_joint(const mapdpm_stream *s);
 MAPDPM_INTERNAL int relevance_next(mapdpm_stream *s, settling *z, md_real joint);
 MAPDPM_INTERNAL int relevance_is_chosen(const settling *z);

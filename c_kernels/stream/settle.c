@@ -147,7 +147,7 @@ static void end_round(mapdpm_stream *s, settling *z)
         begin_trial(z);
         return;
     }
-    if (HAS_RELEVANCE(s) && MD_WARMUP(s) >= 8 && relevance_next(s, z, log_joint(s))) {
+    if (HAS_RELEVANCE(s) && (md_real)MD_WARMUP(s) >= LEAST_KNOWN && relevance_next(s, z, log_joint(s))) {
         z->trial = relevance_is_chosen(z) ? LAST_TRIAL : 0;
         begin_trial(z);
         return;

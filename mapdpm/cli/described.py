@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 class Described(NamedTuple):
-    """A column of a model: what it is, and its ``gain`` by clusters in nats where that was searched."""
+    """A column of a model: what it is, and its ``gain`` by clusters in nats where that is known."""
 
     name: str
     kind: ColumnKind
@@ -58,7 +58,7 @@ def described_columns(model: Any, n_columns: int) -> tuple[Described, ...]:
             name,
             _kind(own, constants, steps),
             bool(relevant[d]),
-            None if gains is None else float(gains[d]),
+            None if gains is None or np.isnan(gains[d]) else float(gains[d]),
             own,
         )
         for d, (name, own) in enumerate(zip(_names(model, len(parts)), parts, strict=True))

@@ -61,7 +61,7 @@ class Watch:
         return [self._said(alert) for alert in found]
 
     def waited(self, *, came: bool) -> list[dict[str, Any]]:
-        """What a wait for live readings tells: they ``came``, or the silence goes on.
+        """The alerts of a wait for live readings: they ``came``, or the silence goes on.
 
         A wait counts if nothing was there at first: readings that have queued up come as fast as they are read.
         """

@@ -22,7 +22,7 @@ _WORDS = {
 
 
 def words_of(problem: object) -> str:
-    """What a file is wrong in: in words, where it is a name of an error of the C library."""
+    """The problem of a file, in words where the C library has named an error."""
     return _WORDS.get(str(problem), str(problem))
 
 

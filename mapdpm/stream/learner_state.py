@@ -133,7 +133,7 @@ class LearnerState(Parameters, SharedSettings):
     @exclusive
     def relevant_(self) -> NDArray[np.bool_] | None:
         """Which features carry clusters, shape (n_features,); None until the warm-up is over."""
-        return self._relevance()[0]
+        return self._judged_columns()[0]
 
     @property
     @exclusive
@@ -142,9 +142,9 @@ class LearnerState(Parameters, SharedSettings):
 
         docs/maths.md, section 39. None until the warm-up is over, and without ``relevance="auto"``. O(K D).
         """
-        return self._relevance()[1]
+        return self._judged_columns()[1]
 
-    def _relevance(self) -> tuple[NDArray[np.bool_] | None, Vector | None]:
+    def _judged_columns(self) -> tuple[NDArray[np.bool_] | None, Vector | None]:
         learner = self._learner
         return (None, None) if learner is None or learner.stream.warming else learner.relevance()
 

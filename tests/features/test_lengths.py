@@ -51,7 +51,7 @@ def test_gaps_are_those_of_the_oracle(dtype, seed):
 
 
 def test_a_rank_is_exact():
-    """Of independent runs without ties, the next is the longest of 20 with probability 1 / 20."""
+    """The next of independent runs without ties is the longest of 20 with probability 1 / 20."""
     rng, low = np.random.default_rng(0), 0
     for _ in range(400):
         lengths = rng.permutation(400)[:20] + 10
@@ -70,7 +70,7 @@ def on_off(rng, mean, n=MINUTES * DAYS):
 
 
 def columns(seed=0):
-    """What is normal, by name: it never alarms."""
+    """Normal columns by name: none of them alarms."""
     rng, n = np.random.default_rng(seed), MINUTES * DAYS
     hour = 2 * np.pi * np.arange(n) / MINUTES
     walk = np.zeros(n)

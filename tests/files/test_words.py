@@ -1,4 +1,4 @@
-"""What readers say of files that are not what they seem."""
+"""Messages of readers, for files that are not what they seem."""
 
 import zlib
 
@@ -31,7 +31,7 @@ def test_what_the_c_library_names_by_a_word_is_said_in_words():
 
 
 def refusals(read, data):
-    """What ``read`` says to files of which four bytes are all ones."""
+    """The messages of ``read`` for files of which four bytes are all ones."""
     for at in range(36, len(data) - 4, 4):
         forged = bytearray(data)
         forged[at : at + 4] = b"\xff\xff\xff\xff"

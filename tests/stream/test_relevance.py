@@ -64,6 +64,21 @@ def test_missing_values_have_no_density():
     assert lost == pytest.approx(stats.t.logpdf(x[2], n - 1, X[:, 2].mean(), scale), rel=1e-9)
 
 
+def test_a_column_with_few_values_disturbs_nothing():
+    """Nothing is known of it, and the others are judged: also where the warm-up is one cluster."""
+    X, _ = sources(np.random.default_rng(2), 1200, 2)
+    few = np.where(np.arange(1200) % 50 == 0, 1.0 + np.arange(1200) % 7, np.nan)
+    model = OnlineMAPDPM(8, missing="skip").partial_fit(np.c_[X, few][:200])
+    alone = OnlineMAPDPM(8, missing="skip").partial_fit(X[:200])
+    assert model.relevant_[:3].tolist() == alone.relevant_.tolist() == [False, True, False]
+    assert np.isnan(model.relevance_[3])
+    np.testing.assert_array_equal(model.weights, alone.weights)
+    noise = np.c_[X[:, ::2], few][:200]
+    one = OnlineMAPDPM(8, missing="skip").partial_fit(noise)
+    assert (one.n_clusters, one.relevant_.all()) == (1, True)
+    np.testing.assert_allclose(one.likelihood_.b0 / one.likelihood_.a0, np.nanvar(noise, axis=0, ddof=1), rtol=1e-9)
+
+
 @pytest.mark.parametrize("half_life", [None, 500.0])
 def test_gains_are_those_of_the_statistics(half_life):
     """The evidence of the clusters in each column, by scipy, less that of one normal cluster of the same points."""

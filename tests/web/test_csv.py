@@ -33,7 +33,7 @@ READ = """
 
 
 def read_in_page(page, files, places=None):
-    """What the page makes of each file, by its name; of all columns, or of those at ``places``."""
+    """The table that the page reads from each file, by its name: all columns, or those at ``places``."""
     places = places or {}
     given = [
         [base64.b64encode(text if isinstance(text, bytes) else text.encode()).decode(), "x.csv", places.get(name)]

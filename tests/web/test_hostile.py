@@ -92,7 +92,7 @@ def test_names_are_text_and_no_markup(page):
 
 
 def test_the_policy_lets_nothing_run_or_leave(browser, address):
-    """What an attack would try, each once; without the policy each is done."""
+    """Each attempt of an attack once; without the policy each succeeds."""
     page = browser.new_context().new_page()
     page.goto(address)
     assert "'unsafe-" not in page.locator("meta[http-equiv]").get_attribute("content")
