@@ -6,6 +6,8 @@ their own. The time: that of the commit stands for it. The rights of new files: 
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 import gzip
 import io
@@ -14,8 +16,9 @@ import shlex
 import shutil
 import sys
 import tarfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from release.commands import BIN, RELEASE, ROOT, run
 from release.contents import members
@@ -77,17 +80,35 @@ def unpack(archive: Path, folder: Path) -> None:
 
 def build(what: str, source: Path, out: Path, machine: Machine = HERE) -> Path:
     """Build the "sdist" or the "wheel" of a folder, in an environment with the build requirements and no more."""
+    from build import ProjectBuilder  # noqa: PLC0415  (not there in `make test`)
+
     flags = shlex.join(["-g0", "-include", str(source / "release" / "old_glibc.h")])
     compilers = {"CC": machine.compiler, "LDSHARED": f"{machine.compiler} -shared -Wl,-s", "CFLAGS": flags}
-    environment = os.environ | compilers | {"SOURCE_DATE_EPOCH": seconds()}
-    words = [sys.executable, "-m", "build", f"--{what}", "--outdir", out]
-    if what == "wheel":
-        words.append(f"-C--build-option=--plat-name=linux_{machine.name}")
-    run(*words, source, env=environment, umask=UMASK)
+    # A cache of a compiler would compare an object with itself.
+    environment = os.environ | compilers | {"SOURCE_DATE_EPOCH": seconds(), "CCACHE_DISABLE": "1"}
+
+    def runs(command: Sequence[str], cwd: str | None = None, extra_environ: Mapping[str, str] | None = None) -> None:
+        run(*command, cwd=cwd, env=environment | dict(extra_environ or {}), umask=UMASK)
+
+    isolated = environment_with(frozenset(ProjectBuilder(source).build_system_requires))
+    builder = ProjectBuilder.from_isolated_env(isolated, source, runs)
+    builder.build(what, out, {"--build-option": f"--plat-name=linux_{machine.name}"} if what == "wheel" else {})
     (built,) = out.glob("*.tar.gz" if what == "sdist" else f"*{machine.name}.whl")
     if what == "sdist":
         normalise(built)
     return built
+
+
+@functools.cache  # pip takes as long as a build of an sdist
+def environment_with(requirements: frozenset[str]) -> Any:
+    """Return an environment of Python with these requirements and no more; it lasts until the program ends."""
+    from build.env import DefaultIsolatedEnv  # noqa: PLC0415  (not there in `make test`)
+
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    isolated = stack.enter_context(DefaultIsolatedEnv())
+    isolated.install(requirements)
+    return isolated
 
 
 def normalise(sdist: Path) -> None:

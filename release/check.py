@@ -65,7 +65,7 @@ def check(scratch: Path, *, tree: bool, quick: bool) -> None:
     requirements = contents.look_into_wheel(wheel, source)
     say(f"built {sdist.name} and {wheel.name}; they hold what they should")
     oldest, newest = use.pythons()
-    found = [use.use(newest, version, requirements)]
+    found = [use.use(newest, version, requirements)] if quick or newest != oldest else []
     if quick:
         return
     found.append(use.use(oldest, version, requirements, use.OLDEST_SCIKIT_LEARN))
