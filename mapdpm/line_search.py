@@ -10,15 +10,21 @@ _MOST_STEPS = 100  # golden sections alone would reach a relative width of 1e-20
 
 
 def highest(
-    function: Callable[[float], float], low: float, high: float, tolerance: float, start: float | None = None
-) -> float:
-    """The maximiser of ``function``, which has one maximum between ``low`` and ``high``, within ``tolerance``.
+    function: Callable[[float], float],
+    low: float,
+    high: float,
+    tolerance: float,
+    start: float | None = None,
+    at_start: float | None = None,
+) -> tuple[float, float]:
+    """The maximiser of ``function``, which has one maximum from ``low`` to ``high``, within ``tolerance``; its value.
 
     Brent's method (1973, chapter 5): parabolas through the three best points, and a golden section where one is not
-    trusted. It begins at ``start``. The function may be -inf in places.
+    trusted. It begins at ``start``, where the value is ``at_start``, if known. The function may be -inf in places.
     """
     best = second = third = low + _GOLDEN * (high - low) if start is None else min(max(start, low), high)
-    at_best = at_second = at_third = float(function(best))
+    known = at_start if best == start else None
+    at_best = at_second = at_third = float(function(best)) if known is None else known
     step = before = 0.0
     near = 0.5 * tolerance
     for _ in range(_MOST_STEPS):
@@ -47,7 +53,7 @@ def highest(
             third, at_third, second, at_second = second, at_second, t, value
         elif value >= at_third or third in (best, second):
             third, at_third = t, value
-    return best
+    return best, at_best
 
 
 def _peak(one: tuple[float, float], two: tuple[float, float], three: tuple[float, float]) -> float:

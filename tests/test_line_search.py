@@ -16,14 +16,15 @@ place = st.floats(-20.0, 20.0)
 def test_the_maximum_is_found(peak, ends, start, power):
     """Within the tolerance, wherever the search begins; at an end where the peak lies outside."""
     low, high = min(ends) - 1.0, max(ends) + 1.0
-    found = highest(lambda t: -(abs(t - peak) ** power), low, high, 1e-4, start)
+    found, value = highest(lambda t: -(abs(t - peak) ** power), low, high, 1e-4, start)
+    assert value == -(abs(found - peak) ** power)
     assert low <= found <= high
     assert abs(found - min(max(peak, low), high)) <= 1e-4
 
 
 @given(peak=st.floats(-3.0, 3.0), wall=st.floats(-9.0, -3.5))
 def test_the_function_may_be_minus_infinity(peak, wall):
-    found = highest(lambda t: -((t - peak) ** 2) if t > wall else -math.inf, -10.0, 10.0, 1e-6)
+    found, _ = highest(lambda t: -((t - peak) ** 2) if t > wall else -math.inf, -10.0, 10.0, 1e-6)
     assert abs(found - peak) <= 1e-6
 
 
@@ -38,3 +39,18 @@ def test_a_parabola_takes_few_values():
 
         highest(parabola, -10.0, 10.0, 1e-8)
         assert asked["values"] <= 20
+
+
+@given(start=place, low=st.floats(-5.0, 0.0))
+def test_a_known_value_is_not_asked_for_again(start, low):
+    """Nor taken where the search begins elsewhere, as the start lies outside."""
+
+    def parabola(t):
+        return -((t - 1.0) ** 2)
+
+    asked = [[], []]
+    for each, known in zip(asked, (None, parabola(start)), strict=True):
+        found = highest(lambda t, each=each: each.append(t) or parabola(t), low, 5.0, 1e-6, start, known)
+        assert found[1] == parabola(found[0])
+    inside = low <= start <= 5.0
+    assert asked[1] == asked[0][inside:]

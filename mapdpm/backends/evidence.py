@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.jit import made_of
 from mapdpm.likelihoods._full_evidence import full_evidence
 from mapdpm.likelihoods._restated import restated
 from mapdpm.likelihoods._skipping import like
@@ -61,7 +60,7 @@ class Widths(NamedTuple):
         # the box keeps values in their domain; the checks of `_replace` would take longer than the evidence
         factors = [math.exp(each) for each in logs.tolist()]  # numpy's differ from one processor to another
         changed = {name: getattr(self.likelihood, name) * by for name, by in zip(self.names, factors, strict=True)}
-        return made_of(self.likelihood, tuple((self.likelihood._asdict() | changed).values()))
+        return tuple.__new__(type(self.likelihood), (self.likelihood._asdict() | changed).values())
 
 
 def largest_evidence(
@@ -140,6 +139,5 @@ def _best_along(
     moving = line != 0.0
     ends = ((np.stack((box.low, box.high)) - logs)[:, moving]) / line[moving]
     low, high = ends.min(axis=0).max(), ends.max(axis=0).min()
-    t = highest(lambda t: at(logs + t * line), low, high, box.tolerance, 0.0)
-    value = at(logs + t * line)
+    t, value = highest(lambda t: at(logs + t * line), low, high, box.tolerance, 0.0, best)
     return (logs + t * line, value) if value > best else place

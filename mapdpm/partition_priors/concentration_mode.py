@@ -59,7 +59,7 @@ def _highest(f: Callable[[float], float], start: float) -> float:
     before = _within(t - step)
     while (to := _within(t + step)) != t and (further := f(to)) > value:
         before, t, value, step = t, to, further, 2.0 * step
-    return highest(f, min(before, to), max(before, to), _NEAR, t)
+    return highest(f, min(before, to), max(before, to), _NEAR, t)[0]
 
 
 def _within(t: float) -> float:
