@@ -78,6 +78,11 @@ def made_of(family: Any, values: tuple[Any, ...]) -> Any:
     return tuple.__new__(type(family), values)
 
 
+def fill(row: Any, values: Any) -> None:
+    """``row[:] = values``, in kernels: numba compiles a loop in seconds less, as no error tells the shapes."""
+    row[:] = values
+
+
 @functools.cache
 def _seam() -> Any:
     import numba  # noqa: PLC0415  (loading it costs a second: only who compiles pays)
@@ -96,12 +101,21 @@ def _seam() -> Any:
             if inspect.isfunction(member) and not verb.startswith("_"):
                 register(verb, inspect.signature(_bare(member)))
     numba.extending.overload(made_of, jit_options=_INLINE)(_bare(_made_in_kernels))
+    numba.extending.overload(fill, jit_options=_INLINE)(_bare(_fill_in_kernels))
     return numba
 
 
 def _made_in_kernels(family: Any, values: Any) -> Any:  # noqa: ARG001  (numba passes their types)
     kind = family.instance_class
     return lambda family, values: kind(*values)  # noqa: ARG005
+
+
+def _fill_in_kernels(row: Any, values: Any) -> Any:  # noqa: ARG001  (numba passes their types)
+    def loop(row: Any, values: Any) -> None:
+        for i in range(row.shape[0]):
+            row[i] = values[i]
+
+    return _bare(loop)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.jit import jitable
+from mapdpm.jit import fill, jitable
 from mapdpm.likelihoods._parameters import steps_of
 from mapdpm.likelihoods._rounded import for_exact_values
 from mapdpm.protocol import Labels, Likelihood, LikelihoodVerbs, Matrix, Vector, Weights
@@ -116,7 +116,7 @@ def begin(likelihood: LikelihoodVerbs, base: Matrix | None, row: Vector, k: int)
     if base is None:
         likelihood.init(row)
     else:
-        row[:] = base[k]
+        fill(row, base[k])
 
 
 @jitable

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm import state as states
-from mapdpm.jit import jitable
+from mapdpm.jit import fill, jitable
 from mapdpm.objective import RELATIVE_TOLERANCE, best_slot, candidate_scores, log_predictive
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, Model, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.rng import Uniforms
@@ -48,7 +48,7 @@ def sweep(model: Model, state: ClusterState, start: int, may_grow: bool) -> tupl
         if used == capacity and may_grow:
             return i, moved
         k = state.labels[i]
-        before[:] = state.rows[k]
+        fill(before, state.rows[k])
         unassign(likelihood, data, weights, state, i)
         alone = state.counts[k] == 0
         free = candidate_scores(likelihood, prior, data, weights, state, i, scores)
@@ -57,7 +57,7 @@ def sweep(model: Model, state: ClusterState, start: int, may_grow: bool) -> tupl
         if best == k or (alone and best == free):
             state.labels[i] = k
             state.counts[k] += 1
-            state.rows[k, :] = before
+            fill(state.rows[k], before)
         else:
             assign(likelihood, data, weights, state, i, best)
             moved += 1
@@ -186,12 +186,12 @@ def left_out(model: Model, state: ClusterState, gains: Vector) -> None:
     before = np.empty(state.rows.shape[1])
     for i in range(gains.shape[0]):
         k = state.labels[i]
-        before[:] = state.rows[k]
+        fill(before, state.rows[k])
         unassign(likelihood, data, weights, state, i)
         gains[i] = log_predictive(likelihood, state.rows[k], data, weights, i)
         state.labels[i] = k
         state.counts[k] += 1
-        state.rows[k, :] = before
+        fill(state.rows[k], before)
 
 
 def merge_losses(
@@ -221,7 +221,7 @@ def merge_losses(
         for j in range(k + 1, capacity):
             if state.counts[j] > 0 and (anew or stale[j] != 0):
                 other = state.rows[j]
-                union[:] = row
+                fill(union, row)
                 likelihood.merge(union, other)
                 gain = prior.log_existing(row[0], other[0]) - (prior.log_new(1, other[0]) - single)
                 loss = -(gain + likelihood.log_merge(union, row, other))
@@ -275,7 +275,7 @@ def segments(
         if held > beam:
             held -= 1
             for a in range(_worst(values, held + 1 - beam // 2), held):
-                rows[a, :] = rows[a + 1]
+                fill(rows[a], rows[a + 1])
                 starts[a] = starts[a + 1]
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.jit import jitable
+from mapdpm.jit import fill, jitable
 from mapdpm.objective import RELATIVE_TOLERANCE, best_slot, likelihood_scores
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, Model, RngVerbs, Vector
 from mapdpm.rng import Uniforms
@@ -186,7 +186,7 @@ def grouped_sweep(
             group, weights = groups[i], above(counts, groups[i])
             group_weights(state, table, weights, group, log_weights)
         k = state.labels[i]
-        before[:] = state.rows[k]
+        fill(before, state.rows[k])
         log_weight, alone = log_weights[k], state.counts[k] == 1
         if alone:
             held[0], held[1] = counts.weights[:, k], counts.weights[:, -1]
@@ -196,7 +196,7 @@ def grouped_sweep(
         if best == k or (alone and best == free):
             state.labels[i] = k
             state.counts[k] += 1
-            state.rows[k, :] = before
+            fill(state.rows[k], before)
             table[group, k] += 1
             log_weights[k] = log_weight
             if alone:
@@ -264,7 +264,7 @@ def move_cells(
         if n < state.counts[slot]:
             rest = later[c + 1]
             likelihood.merge(rest, kept)
-            union[:] = rest
+            fill(union, rest)
             likelihood.merge(union, cell)
             stay = likelihood.log_merge(union, rest, cell) + log_rising(weights[slot], n)
             best, free = stay, -1
@@ -275,7 +275,7 @@ def move_cells(
                     free = k
                     gain = log_rising(new_weight(counts, j), n)
                 else:
-                    union[:] = state.rows[k]
+                    fill(union, state.rows[k])
                     likelihood.merge(union, cell)
                     gain = likelihood.log_merge(union, state.rows[k], cell) + log_rising(weights[k] + table[j, k], n)
                 if gain > best + RELATIVE_TOLERANCE * (1.0 + abs(best)):
@@ -293,7 +293,7 @@ def move_cells(
         state.counts[slot] -= n
         table[j, k] += n
         table[j, slot] = 0
-    state.rows[slot, :] = kept
+    fill(state.rows[slot], kept)
     likelihood.prepare(state.rows[slot])
     return gained
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm.jit import jitable
+from mapdpm.jit import fill, jitable
 from mapdpm.objective import best_slot, candidate_scores
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState, weight_of
@@ -56,7 +56,7 @@ def restless(model: Model, state: ClusterState, found: NDArray[Any]) -> None:
     for i in range(state.labels.shape[0]):
         k = state.labels[i]
         row = state.rows[k]
-        before[:] = row
+        fill(before, row)
         state.counts[k] -= 1
         alone = state.counts[k] == 0
         found[i] = not _without(likelihood, data, i, weight_of(weights, i), row, alone)
@@ -64,7 +64,7 @@ def restless(model: Model, state: ClusterState, found: NDArray[Any]) -> None:
             free = candidate_scores(likelihood, prior, data, weights, state, i, scores)
             best = best_slot(scores, free, free if alone else k)
             found[i] = best != k and not (alone and best == free)
-        row[:] = before
+        fill(row, before)
         state.counts[k] += 1
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.backends.grouped import log_or_never
-from mapdpm.jit import jitable
+from mapdpm.jit import fill, jitable
 from mapdpm.objective import best_slot, likelihood_scores
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.partition_priors.transitions import Transitions
@@ -139,7 +139,7 @@ def visit_states(
         alone, share, rest = False, 0.0, rows.weights[-1]
         if old >= 0:
             alone, share = state.counts[old] == 1, rows.weights[old]
-            before[:] = state.rows[old]
+            fill(before, state.rows[old])
             unassign(model.likelihood, model.data, None, state, i)
             count_step(rows, v, old, w, -1)
             if alone:
@@ -149,7 +149,7 @@ def visit_states(
         if old >= 0 and (best == old or (alone and best == free)):
             state.labels[i] = old
             state.counts[old] += 1
-            state.rows[old, :] = before
+            fill(state.rows[old], before)
             rows.weights[old], rows.weights[-1] = share, rest
             count_step(rows, v, old, w, 1)
             continue

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mapdpm.jit import jitable
+from mapdpm.jit import fill, jitable
 from mapdpm.protocol import LikelihoodVerbs, Matrix
 from mapdpm.rng import Rng
 from mapdpm.threads import Threads
@@ -58,7 +58,7 @@ def streams(rng: Any, n: int) -> list[Any]:
 def merge_rows(likelihood: LikelihoodVerbs, parts: Any, rows: Matrix) -> None:
     """Merge ``parts`` (chunk, slot, size) into ``rows`` (slot, size) in order, and prepare them."""
     for k in range(rows.shape[0]):
-        rows[k, :] = parts[0, k]
+        fill(rows[k], parts[0, k])
         for chunk in range(1, parts.shape[0]):
             if parts[chunk, k, 0] > 0.0:
                 likelihood.merge(rows[k], parts[chunk, k])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapdpm.jit import jitable
+from mapdpm.jit import fill, jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, RngVerbs
 from mapdpm.samplers._restricted_sweep import CLOSED, Candidates
 
@@ -46,7 +46,7 @@ def draw_neighbours(likelihood: LikelihoodVerbs, parameters: Matrix, rng: RngVer
             near[c, other] = -_NEARNESS * min(likelihood.divergence(parameters[c], parameters[other]), _FAR)
             near[other, c] = near[c, other]
     for c in range(K):
-        logw[:] = near[c]
+        fill(logw, near[c])
         neighbours[c] = rng.categorical(logw)
     return neighbours
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.jit import jitable
+from mapdpm.jit import fill, jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, Model, PartitionPriorVerbs, RngVerbs
 from mapdpm.samplers._blocks import free_slot, log_block
 from mapdpm.state import ClusterState, count_used
@@ -125,8 +125,8 @@ def split_off(state: ClusterState, old: int, members: Labels, choices: Labels, s
             moved += 1
     state.counts[new] = moved
     state.counts[old] -= moved
-    state.rows[new, :] = sides[0]
-    state.rows[old, :] = sides[1]
+    fill(state.rows[new], sides[0])
+    fill(state.rows[old], sides[1])
     return new
 
 

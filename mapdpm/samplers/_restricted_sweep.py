@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.counting_sort import by_slot
-from mapdpm.jit import jitable
+from mapdpm.jit import fill, jitable
 from mapdpm.optional_verbs import add_many
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, Model, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.state import ClusterState
@@ -136,7 +136,7 @@ def add_up(likelihood: LikelihoodVerbs, data: Any, first: int, labels: Labels, c
         counts[labels[p]] += 1
     likelihood.init(rows[0])
     for k in range(1, rows.shape[0]):
-        rows[k, :] = rows[0]
+        fill(rows[k], rows[0])
     add_many(likelihood, rows, data, first + np.arange(n), labels, np.ones(n))
 
 

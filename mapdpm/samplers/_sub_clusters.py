@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mapdpm.jit import jitable
+from mapdpm.jit import fill, jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, Model, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.samplers._pairs import log_split_ratio, merge, split_off
 from mapdpm.samplers._restricted_sweep import CLOSED, Candidates, Flags
@@ -67,7 +67,7 @@ def join_sides(likelihood: LikelihoodVerbs, state: ClusterState, counts: Labels,
     """Make the number and the row of each cluster from those of its sub-clusters."""
     for k in range(state.counts.shape[0]):
         state.counts[k] = counts[2 * k] + counts[2 * k + 1]
-        state.rows[k, :] = rows[2 * k]
+        fill(state.rows[k], rows[2 * k])
         likelihood.merge(state.rows[k], rows[2 * k + 1])
         likelihood.prepare(state.rows[k])
 

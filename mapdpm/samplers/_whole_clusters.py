@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mapdpm.jit import jitable
+from mapdpm.jit import fill, jitable
 from mapdpm.protocol import Labels, Matrix, Model, RngVerbs
 from mapdpm.samplers._pairs import draw_pair, log_split_ratio, merge, split_off
 from mapdpm.state import ClusterState, count_used
@@ -112,6 +112,6 @@ def divide_anew(model: Model, state: ClusterState, chosen: Chosen, sides: Matrix
         on_second += chosen.choices[m]
     state.counts[chosen.first] = chosen.members.shape[0] - on_second
     state.counts[chosen.second] = on_second
-    state.rows[chosen.first, :] = sides[0]
-    state.rows[chosen.second, :] = sides[1]
+    fill(state.rows[chosen.first], sides[0])
+    fill(state.rows[chosen.second], sides[1])
     return 1

@@ -9,7 +9,7 @@ import numpy as np
 from mapdpm import objective
 from mapdpm.counting_sort import by_slot
 from mapdpm.data import point_set, read_by
-from mapdpm.jit import compiled_if_possible, jitable
+from mapdpm.jit import compiled_if_possible, fill, jitable
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, NonconjugateVerbs, RngVerbs, Vector
 from mapdpm.samplers._blocks import free_slot
 from mapdpm.samplers._map_reduce import streams
@@ -99,7 +99,7 @@ def propose_parameters(
         ratio -= log_joint_of(family, data, points, parameters) - family.log_proposal(parameters, data, points)
         if not rng.accept(ratio):
             return False
-    parameters[:] = new
+    fill(parameters, new)
     return True
 
 

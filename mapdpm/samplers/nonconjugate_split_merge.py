@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from mapdpm.jit import compiled_if_possible, jitable
+from mapdpm.jit import compiled_if_possible, fill, jitable
 from mapdpm.logs import log_share
 from mapdpm.protocol import Labels, Matrix, Model, RngVerbs
 from mapdpm.samplers._blocks import free_slot, log_block
@@ -96,11 +96,11 @@ def nonconjugate_split_merge(model: Model, state: ClusterState, parameters: Matr
         if together:
             family.propose(sides.parameters[side], data, points, rng)
         else:
-            sides.parameters[side, :] = parameters[other if side == 1 else k]
+            fill(sides.parameters[side], parameters[other if side == 1 else k])
         log_q += family.log_proposal(sides.parameters[side], data, points)
     log_q += scan(model, sides, free if together else actual, rng)
     if together:
-        merged[:] = parameters[k]
+        fill(merged, parameters[k])
     else:
         family.propose(merged, data, members, rng)
     log_q -= family.log_proposal(merged, data, members)
@@ -112,10 +112,10 @@ def nonconjugate_split_merge(model: Model, state: ClusterState, parameters: Matr
         return 0
     if together:
         other = free_slot(state)
-        parameters[k, :] = sides.parameters[0]
-        parameters[other, :] = sides.parameters[1]
+        fill(parameters[k], sides.parameters[0])
+        fill(parameters[other], sides.parameters[1])
     else:
-        parameters[k, :] = merged
+        fill(parameters[k], merged)
     relabel(model.likelihood, data, state, members, sides.choices, k, other if together else k)
     return 1
 
