@@ -63,9 +63,9 @@ test-all:
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory test-rest
 
-# What `make test` leaves out.
-test-rest: .venv/complete
-	+@$(PARALLEL) test-c-all test-firmware-all
+# What `make test` leaves out. C needs no .venv, so pip waits for its packages meanwhile.
+test-rest:
+	+@$(PARALLEL) .venv/complete test-c-all test-firmware-all
 	+@$(PARALLEL) test-wheels test-python-rest papers-quick
 	@echo 'make test-rest: all passed'
 
