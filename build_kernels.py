@@ -184,7 +184,7 @@ def load_clone(clone: str, folder: Path, common: Path | None = None) -> tuple[An
     """The library for float64 as a processor of that level runs it, and its ffi: one of ``CLONES``, compiled by gcc.
 
     For tests and measurements; the processor must have that level. The objects that no clone changes are made once in
-    the folder ``common``.
+    the folder ``common``, and hardly optimised: all clones share them.
     """
     source, library = folder / "_c64.c", folder / "_c64.abi3.so"
     float64.emit_c_code(str(source))
@@ -196,8 +196,9 @@ def load_clone(clone: str, folder: Path, common: Path | None = None) -> tuple[An
     changed = _sources_with_clones(compiling, sources)
     same, objects = sorted({*sources} - {*changed}), common or folder
     if not list(objects.glob("*.o")):
+        level = ["-O1"] if common else []
         for i, path in enumerate(same):  # rooms may have files of the same name
-            words = [*compiling, "-c", path, "-o", str(objects / f"{i}.o")]
+            words = [*compiling, *level, "-c", path, "-o", str(objects / f"{i}.o")]
             subprocess.run(words, check=True, capture_output=True)  # noqa: S603
     made = [str(path) for path in sorted(objects.glob("*.o"))]
     command = [*compiling, chosen, "-shared", str(source), *changed, *made, "-lm", "-o", str(library)]
