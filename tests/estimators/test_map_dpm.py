@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -376,3 +377,17 @@ def test_equal_points_under_an_alpha_above_their_number():
     for init in ("sequential", "single"):
         model = MAPDPM(alpha=1e6, likelihood=None, init=init).fit(X)
         assert (model.n_clusters_, model.n_sweeps_) == (1, 1)
+
+
+def test_threads_may_read_a_fitted_model():
+    """docs/streams.md: calls that only read have the same answers from several threads at once."""
+    X = blobs(n=400)
+    model, alone = (MAPDPM(likelihood=prior()).fit(X) for _ in range(2))
+    wanted = alone.predict(X), alone.score_samples(X), alone.predict_proba(X)
+    with ThreadPoolExecutor(4) as pool:
+        found = [
+            pool.submit(lambda: (model.predict(X), model.score_samples(X), model.predict_proba(X))) for _ in range(16)
+        ]
+    for each in found:
+        for one, expected in zip(each.result(), wanted, strict=True):
+            np.testing.assert_array_equal(one, expected)
