@@ -1,4 +1,5 @@
-// Lines of a file that are no rows of its table: what a logger or a spreadsheet says first, units below the names.
+// Rows of a file that are none of its table: what loggers and spreadsheets say first, units, and totals. It finds what
+// mapdpm/cli/beside_table.py finds.
 
 import { isName, isTime, isWordForMissing, strip, valueOf } from "./cells.js";
 import { rowsOf } from "./lines.js";
@@ -14,14 +15,18 @@ function isValue(cell) {
 }
 
 class Line {
-  constructor(number, text, mark) {
-    Object.assign(this, { number, text, cells: rowsOf([text], mark)[0] ?? [] });
+  constructor(number, text, cells) {
+    Object.assign(this, { number, text, cells });
   }
   get filled() { return this.cells.filter(isFilled); }
   get hasValue() { return this.cells.some(isValue); }
   get hasNames() { return this.filled.length > 0 && this.filled.every(isName); }
+  // Names stand in more columns than one.
+  get isTitle() { return this.cells.length > 1 && this.filled.length === 1 && isFilled(this.cells[0]) && this.hasNames; }
+
   isRow(width) {
-    return this.cells.length === width && !(isComment(this.text) && !this.text.startsWith('"#",'));
+    if (this.cells.length !== width || this.isTitle || this.filled.length === 0) return false;
+    return !isComment(this.text) || this.text.startsWith('"#",');
   }
 }
 
@@ -43,25 +48,88 @@ function unitsOf(names, rest, width) {
   return units;
 }
 
-// The numbers of those first lines, [number, text], that are no rows of a table of this width. Before the names of
-// columns these are lines of another width, and comments; below them, texts above numbers.
+// Whether two lines are names together: some of the upper are of several columns, as Indoor,,Outdoor,
+function spans(upper, lower, width) {
+  if (lower.cells.length !== width || upper.cells.length > width || upper.filled.length < 2) return false;
+  if (isComment(upper.text) || !upper.hasNames || !lower.hasNames || lower.filled.some(isWordForMissing)) return false;
+  const over = (place) => isFilled(upper.cells[place] ?? "");
+  return lower.cells.some((cell, place) => place > 0 && !over(place) && over(place - 1) && isFilled(cell));
+}
+
+// The name in the upper line for each column.
+function namesAbove(upper, lower) {
+  let last = "";
+  return lower.cells.map((cell, place) => {
+    last = strip(upper.cells[place] ?? "") || (isFilled(cell) ? last : "");
+    return last;
+  });
+}
+
+// Columns without a name and without a value, below names of others.
+function emptyOf(rows, width) {
+  if (rows.length < RULES.fewRows || !rows[0].filled.some(isName)) return new Set();
+  const whole = rows.filter(({ cells }) => cells.length === width);
+  const places = Array.from({ length: width }, (_, place) => place);
+  return new Set(places.filter((place) => !whole.some(({ cells }) => isFilled(cells[place]))));
+}
+
+export const NOTHING = { beside: new Set(), above: [], upper: 0, empty: new Set() };
+
+// What the first lines, [number, text], hold that is no row of a table of this width: the numbers of those lines
+// (beside); what stands above the name of each column (above), in the line of which number (upper), 0 for none; and the
+// columns that are none (empty). Before the names of columns these are lines of another width, titles, and comments;
+// below them, texts above numbers.
 export function linesBeside(lines, mark, width) {
-  const found = lines.map(([number, text]) => new Line(number, text, mark));
-  const at = Math.max(0, found.findIndex((line) => line.isRow(width)));
+  const found = lines.map(([number, text]) => new Line(number, text, rowsOf([text], mark)[0] ?? []));
+  let at = Math.max(0, found.findIndex((line) => line.isRow(width)));
+  let upper = null;
+  if (at + 1 < found.length && spans(found[at], found[at + 1], width)) upper = found[at++];
+  else if (at > 0 && spans(found[at - 1], found[at], width)) upper = found[at - 1];
   const names = found[at];
   const rest = found.slice(at + 1);
   let before = found.slice(0, at);
   let units = unitsOf(names, rest, width);
-  const below = rest.slice(units.length, units.length + RULES.mostUnits);
-  if (!(names.hasNames && below.some((line) => line.hasValue))) {
+  const below = rest.slice(units.length);
+  if (!(names.hasNames && below.slice(0, RULES.mostUnits).some((line) => line.hasValue))) {
     const comments = before.filter(({ text }) => isComment(text));
-    if (comments.length < before.length) return new Set();
+    if (comments.length < before.length) return NOTHING;
     if (before.length > 0 && before.at(-1).cells.length === width) before = before.slice(0, -1);  // its names
-    units = [];
+    [units, upper] = [[], null];
   }
   const beside = new Set([...before, ...units].map(({ number }) => number));
   if (before.length > 0 && before.at(-1) === found[at - 1]) {
     for (let number = before.at(-1).number; number < names.number; number++) beside.add(number);
   }
-  return beside;
+  const above = upper === null ? [] : namesAbove(upper, names);
+  return { beside, above, upper: upper?.number ?? 0, empty: emptyOf([names, ...below], width) };
+}
+
+const wordAt = (cells, place) => strip(cells[place] ?? "").replace(/:+$/, "").toLowerCase();
+
+// Whether a row has a total or a mean of those before it, by the word in its first cell, which comes once.
+function isTotal({ cells }, before) {
+  const place = cells.findIndex(isFilled);
+  if (place === -1) return false;
+  const word = wordAt(cells, place);
+  const above = before.filter(({ filled }) => filled.length > 0).map((line) => wordAt(line.cells, place));
+  if (above.includes(word)) return false;
+  const last = above.at(-1) ?? "";
+  return RULES.sums.includes(word)
+    || (RULES.statistics.includes(word) && (!isName(last) || RULES.sums.includes(last) || RULES.statistics.includes(last)));
+}
+
+// The numbers of those last rows, { line, cells }, that are no rows of the table: totals, and texts after a blank line.
+// The first of them is a row.
+export function rowsBelow(rows) {
+  const last = rows.map(({ line, cells }) => new Line(line, "", cells));
+  let at = last.length;
+  while (at > 1 && isTotal(last[at - 1], last.slice(0, at - 1))) at--;
+  if (at === last.length) {
+    const blank = last.findIndex(({ cells }, place) => place > 0 && cells.length === 0);
+    const texts = blank === -1 ? [] : last.slice(blank).filter(({ filled }) => filled.length > 0);
+    if (texts.length > 0 && texts.every(({ hasNames, filled }) => hasNames && filled.length === 1)) at = blank;
+  }
+  if (at === last.length) return [];
+  while (at > 1 && last[at - 1].filled.length === 0) at--;
+  return last.slice(at).filter(({ cells }) => cells.length > 0).map(({ number }) => number);
 }

@@ -43,10 +43,10 @@ export class Chooser {
   // Columns without numbers cannot be ticked, nor more than a learner takes.
   bound() {
     const isFull = this.places.length >= MOST_FEATURES;
-    this.boxes.forEach((box, place) => {
-      box.disabled = !this.table.columns[place].isLearnable || (isFull && !box.checked);
+    this.boxes.forEach((box, i) => {
+      box.disabled = !this.table.columns[i].isLearnable || (isFull && !box.checked);
     });
   }
 
-  get places() { return this.boxes.flatMap((box, place) => box.checked ? [place] : []); }
+  get places() { return this.boxes.flatMap((box, i) => box.checked ? [this.table.columns[i].place] : []); }
 }

@@ -2,11 +2,13 @@
 // cannot be, a message names the line and the column.
 
 import { complaintOf, isDate, isMissing, isText, isWrongNumber, strip, valueOf } from "./cells.js";
+import { rowsBelow } from "./beside.js";
 import { refuseWhatIsNoText, textOf } from "./bytes.js";
-import { formOf, plainCells, unusual } from "./form.js";
+import { formOf, leftOut, namesOf, plainCells, unusual } from "./form.js";
 import { Rows } from "./lines.js";
 import { MOST_FEATURES, MOST_LISTED, MOST_POINTS } from "./limits.js";
 import { reasonAgainst } from "./reasons.js";
+import { RULES } from "./rules.js";
 
 const LONGEST_NAME = 60;
 
@@ -15,16 +17,42 @@ const counted = (n, thing) => `${n.toLocaleString("en")} ${thing}${n === 1 ? "" 
 // The rows of a text, at least one and all of one width.
 class TableRows {
   constructor(text, form) {
-    Object.assign(this, { rows: new Rows(text, form.delimiter), form, width: 0 });
+    Object.assign(this, { rows: new Rows(text, form.delimiter), form, width: 0, held: [], isEnd: false, below: [] });
+  }
+
+  // The next row, without lines that are none, and without the blank cell after a separator at the end.
+  ofTable() {
+    const { beside, empty, trailing } = this.form;
+    let row = this.rows.next();
+    while (row !== null && beside.has(row.line)) row = this.rows.next();
+    if (row === null) return null;
+    const { line, cells } = row;
+    const wrong = [...empty].find((place) => strip(cells[place] ?? "") !== "");
+    if (wrong !== undefined) {
+      throw new Error(`: line ${line}, column ${wrong + 1} has a value, but neither a name nor a value before; name the column`);
+    }
+    return trailing && cells.at(-1) === "" ? { line, cells: cells.slice(0, -1) } : row;
+  }
+
+  // The same without those below the table. Some are held back, since the end of the file tells what they are.
+  aboveEnd() {
+    while (!this.isEnd && this.held.length <= RULES.below) {
+      const row = this.ofTable();
+      if (row !== null) {
+        this.held.push(row);
+        continue;
+      }
+      this.isEnd = true;
+      this.below = rowsBelow(this.held);
+      this.held = this.held.filter(({ line }) => !this.below.includes(line));
+    }
+    return this.held.shift() ?? null;
   }
 
   next() {
     let blank = 0;
-    for (let row = this.rows.next(); row !== null; row = this.rows.next()) {
-      const { line } = row;
-      if (this.form.beside.has(line)) continue;
-      const isEnd = this.form.trailing && row.cells.at(-1) === "";
-      const cells = isEnd ? row.cells.slice(0, -1) : row.cells;
+    for (let row = this.aboveEnd(); row !== null; row = this.aboveEnd()) {
+      const { line, cells } = row;
       if (cells.length === 0) {
         blank ||= line;
         continue;
@@ -85,7 +113,7 @@ class Table {
   // The rows of these columns that have a value: names; points; notes on rows that have none, or not all.
   choose(places) {
     if (places.length === 0 && this.learnable.length > 0) throw new Error("No column is chosen; tick one or more");
-    const columns = places.length > 0 ? places.map((place) => this.columns[place]) : this.columns;
+    const columns = places.length > 0 ? this.columns.filter(({ place }) => places.includes(place)) : this.columns;
     const wrong = columns.filter((column) => column.wrong !== null).sort((a, b) => a.wrong.line - b.wrong.line)[0];
     if (wrong !== undefined) {
       const name = wrong.name ? ` (${wrong.title})` : "";
@@ -128,14 +156,16 @@ function read(bytes, file) {
   const source = new TableRows(textOf(bytes, form.encoding), form);
   const first = source.next();
   const second = source.next();
-  const cells = first.cells.map(strip);
+  const cells = namesOf(first.cells.map(strip), form);
   const isHeader = cells.some(isText);
-  const columns = cells.slice(0, MOST_LISTED).map((cell, place) => new Column(place, isHeader ? cell : null));
+  const listed = cells.slice(0, MOST_LISTED).map((cell, place) => new Column(place, isHeader ? cell : null));
+  const columns = listed.filter(({ place }) => !form.empty.has(place));
   const rows = [...(isHeader ? [] : [first]), ...(second === null ? [] : [second])];
   const { isMore, broken } = takeRows(columns, rows, source);
   const { size } = columns[0];
   if (size === 0) throw broken ?? new Error(" has a header but no rows of data");
   const notes = unusual(form);
+  if (source.below.length > 0) notes.push(leftOut(source.below));
   if (isMore) notes.push(`only the first ${counted(size, "row")} are used`);
   if (cells.length > MOST_LISTED) notes.push(`only the first ${MOST_LISTED} of ${cells.length} columns can be chosen`);
   return new Table(file, columns, broken, notes);

@@ -1,6 +1,6 @@
 // The form of a file of separated values: separator, decimal mark and encoding, found from its first lines.
 
-import { linesBeside } from "./beside.js";
+import { NOTHING, linesBeside } from "./beside.js";
 import { encodingOf, sampleText } from "./bytes.js";
 import { isName, ranges, shown, strip } from "./cells.js";
 import { linesOf, rowsOf } from "./lines.js";
@@ -58,8 +58,8 @@ export function refuseWhatIsNoTable(text) {
   if (isMarkup(begin)) throw new Error(" is a web page or XML, not a table; save it as CSV");
 }
 
-// The form of a file: delimiter, decimal, encoding, the numbers of lines that are no rows of the table (beside), and
-// whether each row ends with a separator (trailing).
+// The form of a file: delimiter, decimal, encoding, what is beside the table (as linesBeside has it), and whether each
+// row ends with a separator (trailing).
 export function formOf(bytes) {
   const sample = bytes.subarray(0, RULES.sample);
   const encoding = encodingOf(sample);
@@ -72,10 +72,18 @@ export function formOf(bytes) {
   const delimiter = separatorOf(full);
   const rows = rowsOf(full, delimiter);
   const isComma = delimiter !== "," && rows.some((row) => row.some(isWithComma));
-  const form = { delimiter, decimal: isComma ? "," : ".", encoding, beside: new Set(), trailing: false };
+  const form = { delimiter, decimal: isComma ? "," : ".", encoding, ...NOTHING, trailing: false };
   const width = usualWidth(rows);
   if (width === null || rows.length < RULES.few) return form;
-  return { ...form, beside: linesBeside(numbered, delimiter, width), trailing: hasEnds(rows, width) };
+  const beside = linesBeside(numbered, delimiter, width);
+  const trailing = hasEnds(rows, width);
+  if (trailing) beside.empty.delete(width - 1);
+  return { ...form, ...beside, trailing };
+}
+
+// The names of columns: those of the first row, and what stands above them.
+export function namesOf(cells, { above }) {
+  return above.length === 0 ? cells : cells.map((cell, place) => strip(`${above[place]} ${cell}`));
 }
 
 // Cells whose numbers have a point.
@@ -84,15 +92,20 @@ export function plainCells(cells, form) {
 }
 
 // The unusual parts of a form, in words.
-export function unusual({ delimiter, decimal, encoding, beside }) {
+export function unusual({ delimiter, decimal, encoding, beside, upper, empty }) {
   const said = [];
   const names = { ...RULES.names, "windows-1252": RULES.names.cp1252, "utf-16le": "UTF-16", "utf-16be": "UTF-16" };
   if (delimiter !== ",") said.push(`cells separated by ${names[delimiter] ?? shown(delimiter)}`);
   if (decimal !== ".") said.push("decimals by commas");
   if (encoding !== "utf-8") said.push(`text in ${names[encoding]}`);
-  if (beside.size > 0) {
-    const numbers = ranges([...beside].sort((a, b) => a - b));
-    said.push(`line${beside.size > 1 ? "s" : ""} ${numbers} left out, as no row of the table`);
-  }
+  const none = [...beside].filter((number) => number !== upper);
+  if (none.length > 0) said.push(leftOut(none));
+  if (upper > 0) said.push("names of columns in two lines");
+  if (empty.size > 0) said.push(`empty column${empty.size > 1 ? "s" : ""} ${inWords([...empty].map((place) => place + 1))} left out`);
   return said;
 }
+
+const inWords = (numbers) => ranges([...numbers].sort((a, b) => a - b));
+
+// Which lines are no rows of the table, in words.
+export const leftOut = (numbers) => `line${numbers.length > 1 ? "s" : ""} ${inWords(numbers)} left out, as no row of the table`;

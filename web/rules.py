@@ -11,7 +11,7 @@ import csv
 import re
 from typing import Any
 
-from mapdpm.cli import beside_table, books, cells, forms, line_protocol, models, tables, time_text
+from mapdpm.cli import beside_table, books, cells, forms, line_protocol, models, tables, text_rows, time_text
 from mapdpm.kinds import notes
 
 SPACES = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
@@ -82,8 +82,12 @@ def rules() -> dict[str, Any]:
         "few": forms._FEW,
         "nearlyAll": forms._NEARLY_ALL,
         "mostUnits": beside_table._MOST_UNITS,
-        "longestLine": tables.LONGEST_LINE,
-        "mostColumns": tables.MOST_COLUMNS,
+        "fewRows": beside_table._FEW,
+        "sums": sorted(beside_table._SUMS),
+        "statistics": sorted(beside_table._STATISTICS),
+        "below": tables._BELOW,
+        "longestLine": text_rows.LONGEST_LINE,
+        "mostColumns": text_rows.MOST_COLUMNS,
         "longestCell": csv.field_size_limit(),
         "magic": {name: list(begins) for name, begins in magic.items()},
         "json": models._JSON,

@@ -1,10 +1,10 @@
-"""Lines of a file that are no rows of its table: what a logger or a spreadsheet says first, units below the names."""
+"""Rows of a file that are none of its table: what loggers and spreadsheets say first, units, and totals."""
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from mapdpm.cli.cells import MISSING_NUMBERS, value_of
@@ -12,64 +12,187 @@ from mapdpm.cli.time_text import is_name, is_time
 
 _MOST_UNITS = 3  # rows below the names
 _COMMENT = re.compile(r"\s*\"?(#|//|sep=)", re.IGNORECASE)
+_FEW = 5  # rows: fewer show no empty column
 _RULE = re.compile(r"[-+=|: ]+")
+_SUMS = frozenset(("total", "totals", "grand total", "sum", "summe", "gesamt", "suma", "somme", "totale", "soma"))
+_STATISTICS = frozenset(
+    (
+        *("average", "avg", "mean", "median", "min", "max", "minimum", "maximum", "std", "stdev", "count"),
+        *("mittelwert", "mittel", "durchschnitt", "anzahl", "promedio", "media", "moyenne", "mínimo", "máximo"),
+    )
+)
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
+    """A line of a file: its number, its text, and its cells."""
+
     number: int
     text: str
     cells: list[str]
 
+    def padded(self, width: int) -> Line:
+        """The line with blank cells up to this width."""
+        return self._replace(cells=self.cells + [""] * (width - len(self.cells)))
+
     @property
     def filled(self) -> list[str]:
+        """The cells that are not blank."""
         return [cell for cell in self.cells if cell.strip()]
 
     @property
     def has_value(self) -> bool:
+        """Whether a cell is a number or a time."""
         return any(map(_is_value, self.cells))
 
     @property
     def has_names(self) -> bool:
+        """Whether all cells that are not blank are texts, as names of columns are."""
         return bool(self.filled) and all(map(is_name, self.filled))
 
+    @property
+    def is_title(self) -> bool:
+        """Whether only the first of several cells is filled, by a text: names stand in more columns than one."""
+        return len(self.cells) > 1 and len(self.filled) == 1 and bool(self.cells[0].strip()) and self.has_names
 
-def lines_beside(
-    lines: Sequence[tuple[int, str]], parse: Callable[[str], list[str]], width: int, missing: frozenset[str]
-) -> frozenset[int]:
-    """The numbers of those first ``lines``, (number, text), that are no rows of a table of ``width`` columns.
+
+class Beside(NamedTuple):
+    """What the first lines of a file hold besides rows."""
+
+    beside: frozenset[int] = frozenset()
+    """The numbers of lines that are no rows of the table."""
+    above: tuple[str, ...] = ()
+    """What stands above the name of each column, where a line of names has names for several columns each."""
+    upper: int = 0
+    """The number of that line; 0 where there is none."""
+    empty: frozenset[int] = frozenset()
+    """Columns without a name and without a value in all of the lines, below names of others."""
+
+
+def lines_beside(found: Sequence[Line], width: int, missing: frozenset[str]) -> Beside:
+    """What is no row of a table of ``width`` columns among its first lines, none of them blank.
 
     ``missing`` are more words for a missing value: a row of them is a row.
 
-    Before the names of columns these are lines of another width, and comments; below them, texts above numbers. A line
-    above numbers is taken for names, so that a row of the wrong width stays an error.
+    Before the names of columns these are lines of another width, titles, and comments; below them, texts above numbers.
+    A line above numbers is taken for names, so that a row of the wrong width stays an error.
     """
-    try:
-        found = [_Line(number, text, parse(text)) for number, text in lines]
-    except csv.Error:
-        return frozenset()
+    missing |= set(MISSING_NUMBERS)
     at = next((place for place, line in enumerate(found) if _is_row(line, width)), 0)
+    above: tuple[str, ...] = ()
+    upper = 0
+    if at + 1 < len(found) and _spans(found[at], found[at + 1], width, missing):
+        above, upper, at = _above(found[at], found[at + 1], width), found[at].number, at + 1
+    elif at and _spans(found[at - 1], found[at], width, missing):
+        above, upper = _above(found[at - 1], found[at], width), found[at - 1].number
     names, rest = found[at], found[at + 1 :]
-    units = _units(names, rest, width, missing | set(MISSING_NUMBERS))
+    units = _units(names, rest, width, missing)
     before = found[:at]
     below = rest[len(units) :]
     if not (names.has_names and any(line.has_value for line in below[:_MOST_UNITS])):
         comments = [line for line in before if _COMMENT.match(line.text)]
         if len(comments) < len(before):
-            return frozenset()
+            return Beside()
         if before and len(before[-1].cells) == width:  # its names, as numpy.savetxt writes them
             before = before[:-1]
-        units = []
+        units, above, upper = [], (), 0
     blank = range(before[-1].number, names.number) if before and before[-1] is found[at - 1] else ()
-    return frozenset((*(line.number for line in (*before, *units)), *blank))
+    beside = frozenset((*(line.number for line in (*before, *units)), *blank))
+    return Beside(beside, above, upper, _empty([names, *below], width))
 
 
-def _is_row(line: _Line, width: int) -> bool:
-    return len(line.cells) == width and not (_COMMENT.match(line.text) and not line.text.startswith('"#",'))
+def squared(lines: Sequence[Line]) -> list[Line]:
+    """The first lines of a sheet, whose cells end with the last value: those of the table in one width.
+
+    It is that of most rows with values, or of the names above them if they are wider: the last cells may be blank.
+    """
+    widths = Counter(len(line.cells) for line in lines if line.has_value).most_common(1)
+    most = widths[0][0] if widths else 0
+    exact = (at for at, line in enumerate(lines) if len(line.cells) == most and line.has_names and not line.is_title)
+    at = next(exact, next((at for at, line in enumerate(lines) if len(line.cells) >= most), 0))
+    width = len(lines[at].cells) if lines else 0
+    upper = len(lines[at - 1].cells) if at else 0
+    if upper > width and _spans(lines[at - 1], lines[at].padded(upper), upper, frozenset()):
+        width = upper
+    return [*lines[:at], *(line.padded(width) for line in lines[at:])]
 
 
-def _units(names: _Line, rest: Sequence[_Line], width: int, missing: frozenset[str]) -> list[_Line]:
+def rows_below(last: Sequence[Line]) -> list[int]:
+    """The numbers of those ``last`` lines of a table that are no rows of it: totals, and texts after a blank line.
+
+    The first of them is a row.
+    """
+    at = len(last)
+    while at > 1 and _is_total(last[at - 1], last[: at - 1]):
+        at -= 1
+    if at == len(last):
+        blank = next((place for place, line in enumerate(last) if place and not line.cells), at)
+        below = [line for line in last[blank:] if line.filled]
+        if below and all(line.has_names and len(line.filled) == 1 for line in below):
+            at = blank
+    if at < len(last):
+        while at > 1 and not last[at - 1].filled:
+            at -= 1
+    return [line.number for line in last[at:] if line.cells]
+
+
+def _is_total(line: Line, before: Sequence[Line]) -> bool:
+    """Whether a row has a total or a mean of those before it, by the word in its first cell, which comes once."""
+    place = next((place for place, cell in enumerate(line.cells) if cell.strip()), None)
+    if place is None:
+        return False
+    word = _word_of(line, place)
+    above = [_word_of(each, place) for each in before if each.filled]
+    if word in above:
+        return False
+    of_names = above and is_name(above[-1]) and above[-1] not in _SUMS | _STATISTICS
+    return word in _SUMS or (word in _STATISTICS and not of_names)
+
+
+def _word_of(line: Line, place: int) -> str:
+    return line.cells[place].strip().rstrip(":").lower() if place < len(line.cells) else ""
+
+
+def _spans(upper: Line, lower: Line, width: int, missing: frozenset[str]) -> bool:
+    """Whether two lines are names together: some of the upper are of several columns, as ``Indoor,,Outdoor,``."""
+    if len(lower.cells) != width or len(upper.cells) > width or len(upper.filled) < 2:  # noqa: PLR2004
+        return False
+    if _COMMENT.match(upper.text) or not (upper.has_names and lower.has_names):
+        return False
+    if any(_is_word(cell, missing) for cell in lower.filled):
+        return False
+    over = [cell.strip() for cell in (*upper.cells, *[""] * (width - len(upper.cells)))]
+    return any(not over[place] and over[place - 1] and lower.cells[place].strip() for place in range(1, width))
+
+
+def _above(upper: Line, lower: Line, width: int) -> tuple[str, ...]:
+    """The name in the upper line for each column; those of the lower one are as many."""
+    found, last = [], ""
+    for place in range(width):
+        own = upper.cells[place].strip() if place < len(upper.cells) else ""
+        last = own or (last if lower.cells[place].strip() else "")
+        found.append(last)
+    return tuple(found)
+
+
+def _empty(rows: Sequence[Line], width: int) -> frozenset[int]:
+    if len(rows) < _FEW or not any(map(is_name, rows[0].filled)):
+        return frozenset()
+    return frozenset(
+        place
+        for place in range(width)
+        if not any(line.cells[place].strip() for line in rows if len(line.cells) == width)
+    )
+
+
+def _is_row(line: Line, width: int) -> bool:
+    if len(line.cells) != width or line.is_title or not line.filled:
+        return False
+    return not _COMMENT.match(line.text) or line.text.startswith('"#",')
+
+
+def _units(names: Line, rest: Sequence[Line], width: int, missing: frozenset[str]) -> list[Line]:
     """The lines below the names that hold texts where all others hold numbers or times."""
-    units: list[_Line] = []
+    units: list[Line] = []
     for line in rest[:_MOST_UNITS]:
         if line.has_value or not line.filled or any(_is_word(cell, missing) for cell in line.filled):
             break

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import itertools
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -42,36 +44,65 @@ def is_book(path: str | Path) -> bool:
         return file.read(len(ZIP)) in {ZIP, PARQUET_BEGINS}
 
 
-def book_rows(path: str | Path, kind: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows of the first sheet, or of a Parquet file, whose names are row 0: their numbers and cells.
+def book_rows(path: str | Path, kind: str, sheet: str | None = None) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a sheet, the first if None, or of a Parquet file, whose names are row 0: their numbers and cells.
 
-    Cells of a row end with its last value, or with the width of the first row; a row without any is empty. ImportError
-    where the extra is not installed, ValueError where the file is damaged.
+    Cells of a row of Excel end with its last value; a row without any is empty. ImportError where the extra is not
+    installed, ValueError where the file is damaged or has no such sheet.
     """
-    source = _excel_rows(path) if kind == EXCEL else _parquet_rows(path)
-    width = 0
+    source = _excel_rows(path, sheet) if kind == EXCEL else _parquet_rows(path)
     try:
         for number, values in source:
             cells = [_text(value) for value in values]
-            while cells and not cells[-1].strip() and (kind == EXCEL or not width):
+            while kind == EXCEL and cells and not cells[-1].strip():
                 cells.pop()
-            width = width or len(cells)
-            yield number, cells + [""] * (width - len(cells)) if cells else []
+            yield number, cells
+    except _NoSheetError:
+        raise
     except _DAMAGED as error:
         _refuse(f"{path} is no whole file of {kind.title()}: {error}")
 
 
-def _excel_rows(path: str | Path) -> Iterator[tuple[int, Any]]:
+def sheets_of(path: str | Path) -> list[str]:
+    """The names of the sheets of a file of Excel that have cells; errors as of ``book_rows``."""
+    try:
+        with contextlib.closing(_workbook(path)) as book:
+            return [sheet.title for sheet in book.worksheets]
+    except _DAMAGED as error:
+        _refuse(f"{path} is no whole file of {EXCEL.title()}: {error}")
+
+
+class _NoSheetError(ValueError):
+    """There is no sheet of this name."""
+
+
+def _workbook(path: str | Path) -> Any:
     try:
         import openpyxl  # noqa: PLC0415  (an extra)
     except ImportError:
         msg = f"{path} is a file of Excel, which needs openpyxl: pip install 'mapdpm[excel]'"
         raise ImportError(msg) from None
-    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    try:
-        yield from enumerate(book.worksheets[0].iter_rows(values_only=True), 1)
-    finally:
-        book.close()
+    with warnings.catch_warnings():  # of what openpyxl would lose if it saved the file
+        warnings.simplefilter("ignore")
+        return openpyxl.load_workbook(path, read_only=True, data_only=True)
+
+
+def _excel_rows(path: str | Path, name: str | None) -> Iterator[tuple[int, Any]]:
+    with contextlib.closing(_workbook(path)) as book:
+        yield from enumerate(_sheet_of(book, name, path).iter_rows(values_only=True), 1)
+
+
+def _sheet_of(book: Any, name: str | None, path: str | Path) -> Any:
+    """The sheet of this name, or of this number, from 1 on."""
+    titles = [sheet.title for sheet in book.worksheets]
+    if name is None:
+        return book.worksheets[0]
+    if name in titles:
+        return book.worksheets[titles.index(name)]
+    if name.isdecimal() and 1 <= int(name) <= len(titles):
+        return book.worksheets[int(name) - 1]
+    msg = f"{path} has no sheet {name!r} for --sheet; it has {', '.join(titles)}"
+    raise _NoSheetError(msg)
 
 
 def _parquet_rows(path: str | Path) -> Iterator[tuple[int, Any]]:

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, Self
 
-from mapdpm.cli import checkpoint, tables
+from mapdpm.cli import checkpoint, text_rows
 from mapdpm.cli.books import OLD_EXCEL, PARQUET_BEGINS, ZIP
 from mapdpm.cli.forms import MODEL, STDIN
 from mapdpm.cli.json_records import Cells
 from mapdpm.cli.records import RecordReader
-from mapdpm.cli.tables import name_of
+from mapdpm.cli.text_rows import name_of
 
 _CHUNK = 1 << 16
 _LOOKED_AT = 50  # lines, to find their form
@@ -125,6 +125,10 @@ class Source(Protocol):
         """How many cells nearly all items have, where that is known."""
         return None
 
+    def named(self, cells: list[str]) -> list[str]:
+        """The names of columns in the first item, where it is a header."""
+        return cells
+
     def resume(self, position: dict[str, Any], saved: Path) -> str:
         """Go to ``position``, and describe it for a message; ValueError where the input does not have it."""
 
@@ -207,8 +211,8 @@ class Lines(Source):
             self._signals.wait(min(timeout, _POLL))
             return []
         *whole, self._rest = (self._rest + data).split(b"\n")
-        if len(self._rest) > tables.LONGEST_LINE:
-            msg = f"{self.name}: line {self._line + len(whole) + 1} is longer than {tables.LONGEST_LINE} bytes"
+        if len(self._rest) > text_rows.LONGEST_LINE:
+            msg = f"{self.name}: line {self._line + len(whole) + 1} is longer than {text_rows.LONGEST_LINE} bytes"
             raise ValueError(msg)
         self._begin(whole or [self._rest] * (not data))
         if self._open and (whole or self._rest):
@@ -233,6 +237,10 @@ class Lines(Source):
     def width(self) -> int | None:
         """How many cells nearly all of the first lines have, where that is known."""
         return self._reader.width
+
+    def named(self, cells: list[str]) -> list[str]:
+        """The names of columns in the first line: with those of the line above, where there are two."""
+        return self._reader.named(cells)
 
     def records(self, item: Line) -> list[Cells]:
         """The cells of a line, if it is one of the table; RefusedInputError where it is blank or not text."""

@@ -11,12 +11,12 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mapdpm.cli.beside_table import lines_beside
-from mapdpm.cli.books import book_of
+from mapdpm.cli.beside_table import Line, lines_beside, squared
+from mapdpm.cli.books import EXCEL, book_of, book_rows, sheets_of
 from mapdpm.cli.cells import ranges, value_of
 from mapdpm.cli.time_text import is_name
 
@@ -25,6 +25,8 @@ GZIP = b"\x1f\x8b"
 MODEL = b"MDPM"
 """The first bytes of a model file."""
 UTF_8 = "utf-8-sig"
+EMPTY = "(empty)"
+"""Stands for the name of a column that is empty, and is left out."""
 _SAMPLE, _LINES = 8192, 50  # bytes, and lines of them, that are looked at
 _FEW, _NEARLY_ALL = 5, 0.8
 _SEPARATORS = (",", ";", "\t", "|", " ")
@@ -46,8 +48,18 @@ class Form(NamedTuple):
     """The numbers of lines that are no rows of the table."""
     trailing: bool = False
     """Whether each row ends with a separator, after which nothing comes."""
+    above: tuple[str, ...] = ()
+    """What stands above the name of each column, in one of these lines."""
+    upper: int = 0
+    """The number of that line; 0 where there is none."""
+    empty: frozenset[int] = frozenset()
+    """Columns that have neither a name nor a value."""
     book: str | None = None
     """Which format a file has that is no text."""
+    sheet: str | None = None
+    """The sheet of a file of Excel; None: the first."""
+    width: int = 0
+    """The number of columns of a sheet, whose rows end with their last value; 0 where it is not known."""
 
     def cells(self, cells: list[str]) -> list[str]:
         """Cells whose numbers have a point, and ``NA`` for those that are missing by ``--na``."""
@@ -56,6 +68,12 @@ class Form(NamedTuple):
         if self.missing:
             cells = ["NA" if {cell.strip(), value_of(cell)} & self.missing else cell for cell in cells]
         return cells
+
+    def names(self, cells: list[str]) -> list[str]:
+        """The names of columns: those of the first row, and what stands above them."""
+        if self.above:
+            cells = [f"{above} {cell}".strip() for above, cell in zip(self.above, cells, strict=False)]
+        return [EMPTY if place in self.empty else cell for place, cell in enumerate(cells)] if self.empty else cells
 
 
 PLAIN = Form()
@@ -84,14 +102,16 @@ def form_of(
     decimal: str | None = None,
     encoding: str | None = None,
     missing: frozenset[str | float] = frozenset(),
+    sheet: str | None = None,
 ) -> Form:
     """The form of a file, as far as it is not given; a warning says what is not usual. OSError as of the file."""
     begins = beginning(path)
     book = book_of(path, begins)
     if book is not None:
-        return Form(missing=missing, book=book)
-    form = form_of_bytes(begins, delimiter, decimal, encoding, missing)
-    said = unusual(form, delimiter, decimal, encoding)
+        form, said = _form_of_book(path, Form(missing=missing, book=book, sheet=sheet))
+    else:
+        form = form_of_bytes(begins, delimiter, decimal, encoding, missing)
+        said = unusual(form, delimiter, decimal, encoding)
     if said:
         name = "standard input" if str(path) == STDIN else str(path)
         warnings.warn(f"{name}: {', '.join(said)}", stacklevel=2)
@@ -115,9 +135,35 @@ def form_of_bytes(
     width = _usual_width(rows)
     if width is None or len(rows) < _FEW:
         return form
-    words = frozenset(word for word in missing if isinstance(word, str))
-    beside = lines_beside(_numbered(sample, found_encoding), partial(cells_of, mark=found), width, words)
-    return form._replace(beside=beside, trailing=_has_ends(rows, width))
+    numbered = _numbered(sample, found_encoding)
+    try:
+        found_lines = [Line(number, text, cells_of(text, found)) for number, text in numbered]
+    except csv.Error:
+        found_lines = []
+    form = _with_beside(form, found_lines, width)
+    return form._replace(trailing=True, empty=form.empty - {width - 1}) if _has_ends(rows, width) else form
+
+
+def _with_beside(form: Form, lines: Sequence[Line], width: int) -> Form:
+    if not lines:
+        return form
+    beside = lines_beside(lines, width, frozenset(word for word in form.missing if isinstance(word, str)))
+    return form._replace(**beside._asdict())
+
+
+def _form_of_book(path: str | Path, form: Form) -> tuple[Form, list[str]]:
+    """The form of a table of Excel or Parquet, and what is unusual about it."""
+    if form.book != EXCEL:
+        return form, []
+    rows = islice(book_rows(path, EXCEL, form.sheet), _LINES)
+    lines = squared([Line(number, ",".join(cells), cells) for number, cells in rows if cells])
+    if len(lines) >= _FEW:
+        form = _with_beside(form, lines, len(lines[-1].cells))._replace(width=len(lines[-1].cells))
+    said = unusual(form, None, None, None, thing="row")
+    sheets = sheets_of(path) if form.sheet is None else []
+    if len(sheets) > 1:
+        said.insert(0, f"sheet {sheets[0]}, the first of {len(sheets)}; --sheet names another one")
+    return form, said
 
 
 def _has_ends(rows: Sequence[Sequence[str]], width: int) -> bool:
@@ -146,7 +192,9 @@ def has_decimal_comma(cells: Sequence[str]) -> bool:
     return any(map(_WITH_COMMA.fullmatch, cells))
 
 
-def unusual(form: Form, delimiter: str | None, decimal: str | None, encoding: str | None) -> list[str]:
+def unusual(
+    form: Form, delimiter: str | None, decimal: str | None, encoding: str | None, thing: str = "line"
+) -> list[str]:
     """The parts of a form that are unusual and were not given, in words."""
     said = []
     if form.delimiter != (delimiter or PLAIN.delimiter):
@@ -155,10 +203,21 @@ def unusual(form: Form, delimiter: str | None, decimal: str | None, encoding: st
         said.append("decimals by commas")
     if form.encoding != (encoding or PLAIN.encoding):
         said.append(f"text in {_NAMES.get(form.encoding, form.encoding)}")
-    if form.beside:
-        numbers = ranges(sorted(form.beside))
-        said.append(f"line{'s' * (len(form.beside) > 1)} {numbers} left out, as no row of the table")
+    none = form.beside - {form.upper}
+    if none:
+        said.append(left_out(none, thing))
+    if form.above:
+        said.append(f"names of columns in two {thing}s")
+    if form.empty:
+        numbers = ranges([place + 1 for place in sorted(form.empty)])
+        said.append(f"empty column{'s' * (len(form.empty) > 1)} {numbers} left out")
     return said
+
+
+def left_out(numbers: Iterable[int], thing: str) -> str:
+    """Which lines or rows are no rows of the table, in words."""
+    found = sorted(numbers)
+    return f"{thing}{'s' * (len(found) > 1)} {ranges(found)} left out, as no row of the table"
 
 
 def beginning(path: str | Path) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, TypeAlias
 
-from mapdpm.cli import tables
+from mapdpm.cli import text_rows
 from mapdpm.cli.refused import refuse_input
 
 
@@ -61,8 +61,8 @@ def _flattened(held: dict[str, Any]) -> Record:
             ahead += reversed(more)
         elif depth == 1 or path not in found:
             found[path] = _cell(value)
-        if len(found) + len(ahead) > tables.MOST_COLUMNS:
-            refuse_input(f" has more than {tables.MOST_COLUMNS} values")
+        if len(found) + len(ahead) > text_rows.MOST_COLUMNS:
+            refuse_input(f" has more than {text_rows.MOST_COLUMNS} values")
     return found
 
 

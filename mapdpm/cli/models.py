@@ -10,11 +10,13 @@ from typing import Any
 
 from mapdpm import MAPDPM, Categorical, HDPMixture, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM, load
 from mapdpm.cli import tables
+from mapdpm.cli.books import EXCEL
 from mapdpm.cli.columns import beside_groups, chosen, model_columns, with_others
 from mapdpm.cli.forms import Form, beginning, form_of, missing_of
 from mapdpm.cli.kinds import of_model
 from mapdpm.cli.line_protocol import is_line_protocol
-from mapdpm.cli.tables import Table, counted, name_of
+from mapdpm.cli.tables import Table, counted
+from mapdpm.cli.text_rows import name_of
 from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.features import Transformer
 from mapdpm.files.errors import ModelFileError
@@ -102,7 +104,9 @@ def form_of_arguments(arguments: argparse.Namespace) -> Form:
     """The form of the data, as the options say it and else as it is found."""
     _check_table(arguments.data)
     given = (arguments.delimiter, arguments.decimal, arguments.encoding)
-    form = form_of(arguments.data, *given, missing_of(arguments.na))
+    form = form_of(arguments.data, *given, missing_of(arguments.na), arguments.sheet)
+    if arguments.sheet is not None and form.book != EXCEL:
+        refuse_argument(f"--sheet: is of Excel, and {arguments.data} is none; leave it out")
     for option in ("delimiter", "decimal", "encoding"):
         if form.book is not None and getattr(arguments, option) is not None:
             refuse_argument(f"--{option}: is of text, and {arguments.data} is none; leave it out")

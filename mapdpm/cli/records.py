@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from mapdpm.cli import tables
-from mapdpm.cli.forms import PLAIN, UTF_8, Form, form_of_bytes, has_decimal_comma, missing_of, unusual, width_of
+from mapdpm.cli import text_rows
+from mapdpm.cli.forms import EMPTY, PLAIN, UTF_8, Form, form_of_bytes, has_decimal_comma, missing_of, unusual, width_of
 from mapdpm.cli.json_records import Cells, Record, records_of_json
 from mapdpm.cli.line_protocol import is_line_protocol, record_of_line
 from mapdpm.cli.refused import RefusedInputError, refuse_input
@@ -33,7 +33,13 @@ class RecordReader:
         """How many cells nearly all of the first lines have, where that is known."""
         self.beside: frozenset[int] = frozenset()
         """The numbers of lines that are no rows of the table."""
+        self._first = PLAIN  # the form of the first lines
         self._set_form()
+
+    def named(self, cells: list[str]) -> list[str]:
+        """The names of columns in the first line of the table; ``EMPTY`` for those that are none."""
+        names = self._first.names(cells)
+        return [*names[:-1], EMPTY] if self._first.trailing and names and not names[-1] else names
 
     @property
     def headed(self) -> bool:
@@ -51,13 +57,14 @@ class RecordReader:
         if self.kind != CSV:  # separators mean nothing in other kinds
             form = form._replace(delimiter=given[0] or PLAIN.delimiter, decimal=given[1] or PLAIN.decimal)
         if self.kind != CSV or resumed:
-            form = form._replace(beside=frozenset())
+            form = form._replace(beside=frozenset(), above=(), empty=frozenset())
         self.beside = form.beside
         said += unusual(form, *given)
         if said:
             self._say(", ".join(said))
         self.width = width_of(sample, form) if self.kind == CSV else None
         settings |= {"input_format": self.kind, "delimiter": form.delimiter, "encoding": form.encoding}
+        self._first = form
         if form.decimal != PLAIN.decimal:  # a point is not decided before a comma has come
             settings["decimal"] = form.decimal
         self._set_form()
@@ -93,8 +100,8 @@ class RecordReader:
             refuse_input(" is blank")
         if self.kind is None and "\n" in line.strip():
             refuse_input(" has more than one line")
-        if line.count(delimiter) >= tables.MOST_COLUMNS:
-            refuse_input(f" has more than {tables.MOST_COLUMNS} columns")
+        if line.count(delimiter) >= text_rows.MOST_COLUMNS:
+            refuse_input(f" has more than {text_rows.MOST_COLUMNS} columns")
         try:
             plain = '"' not in line
             if plain:

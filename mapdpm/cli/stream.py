@@ -28,7 +28,8 @@ from mapdpm.cli.stream_columns import StreamColumns
 from mapdpm.cli.stream_features import StreamFeatures
 from mapdpm.cli.stream_results import GROUP, HEADER, RUN, as_csv, as_json
 from mapdpm.cli.stream_times import UNTIMED, StreamTimes
-from mapdpm.cli.tables import counted, name_of
+from mapdpm.cli.tables import counted
+from mapdpm.cli.text_rows import name_of
 from mapdpm.files.errors import ModelFileError, UnwritableError, refuse_damaged
 from mapdpm.stream import OnlineHDP, OnlineHDPHMM, OnlineMAPDPM, StreamFullError
 

@@ -13,6 +13,7 @@ from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.columns import chosen, listed, places_of_time, position_of, warned
 from mapdpm.cli.feed import Source
 from mapdpm.cli.fields import Fields
+from mapdpm.cli.forms import EMPTY
 from mapdpm.cli.json_records import Cells, Record
 from mapdpm.cli.refused import RefusedInputError, refuse_input, refuse_other
 from mapdpm.cli.stream_features import StreamFeatures
@@ -48,7 +49,7 @@ class StreamColumns:
 
     def is_header(self, where: str, cells: Cells) -> bool:
         """Whether the first item, whose name is ``where``, is a header; sets the columns."""
-        names = [cell.strip() for cell in cells]
+        names = self._source.named([cell.strip() for cell in cells])
         if self.fields is not None:
             header = self._source.headed and any(is_text(names[p]) for p in self.fields.places if p < len(names))
             if header and names != self.fields.names:
@@ -82,8 +83,10 @@ class StreamColumns:
         try:
             when, group, columns = self._named(name, cells, names)
             beside = cells.beside if isinstance(cells, Record) else ()
+            empty = {place for place, each in enumerate(names) if each == EMPTY}
             left_out = {place for place, each in enumerate(names) if each in beside} | {*(when or ()), group}
-            places = [place for place in columns.places if words is not None or place not in left_out]
+            left_out = empty if words is not None else left_out | empty
+            places = [place for place in columns.places if place not in left_out]
             if not places:
                 msg = f"{name} has no column{' but the time' if when else ''}"
                 raise ValueError(msg)  # noqa: TRY301  (one sentence for all of them)

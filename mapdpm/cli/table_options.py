@@ -156,6 +156,8 @@ def _reader_options(command: argparse.ArgumentParser) -> None:
 def _input_options(command: argparse.ArgumentParser, default: str) -> None:
     text = "CSV file, one point a row, gzip too; - is stdin; a header is recognised; or .xlsx, .parquet, by extras"
     command.add_argument("data", type=Path, help=text)
+    text = "sheet of a file of Excel, by name or by number from 1 on (the first)"
+    command.add_argument("--sheet", metavar="NAME|NUMBER", help=text)
     column_options(command, default)
     forms.add_options(command)
 

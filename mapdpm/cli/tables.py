@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
-import csv
-import gzip
-import io
 import itertools
 import math
-import sys
 import warnings
-import zlib
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mapdpm.cli.beside_table import Line, rows_below
 from mapdpm.cli.books import PARQUET, book_rows, is_book
 from mapdpm.cli.cells import CellReader, complaint_of, is_missing, is_text, value_of
-from mapdpm.cli.forms import GZIP, MODEL, PLAIN, STDIN, UTF_8, Form, reader_of
+from mapdpm.cli.forms import GZIP, PLAIN, STDIN, Form, left_out
+from mapdpm.cli.text_rows import Row, name_of, text_rows
 from mapdpm.data.columns import CATEGORY, FLAG, NUMBER
 from mapdpm.files.json_text import RATIO, SPARE
 from mapdpm.protocol import Matrix
 
-LONGEST_LINE = 1 << 22
-"""Characters of a line, some 200,000 numbers: an endless line must not fill the memory."""
-MOST_COLUMNS = 1 << 17
-"""Columns of a line: each cell takes some 60 bytes, however short it is."""
-
-Row: TypeAlias = tuple[int, list[str]]
-"""The number of a line, counted from 1, and its cells."""
+_BELOW = 8  # lines at the end that may be no rows
 
 
 class Columns(NamedTuple):
@@ -143,8 +133,9 @@ def read_csv(
     """
     source = rows(path, form)
     first = next(source)
-    cells = [cell.strip() for cell in form.cells(first[1])]
+    cells = form.names([cell.strip() for cell in form.cells(first[1])])
     columns = choice(name_of(path), cells)
+    columns = columns._replace(places=[place for place in columns.places if place not in form.empty])
     second = next(source, None)
     named = columns.named or form.book == PARQUET
     header = named or any(is_text(cells[place]) for place in columns.places) or _is_header(cells, second, form)
@@ -194,32 +185,56 @@ def _with_groups(path: str | Path, source: Iterable[Row], column: int, groups: l
 
 def rows(path: str | Path, form: Form = PLAIN) -> Iterator[Row]:
     """The rows of a file of separated values, at least one and all of one width; errors as in ``read_csv``."""
-    width, blank = 0, 0
-    source = _lines(path, form) if form.book is None else book_rows(path, form.book)
-    if form.beside or form.trailing:
-        source = _of_table(source, form)
-    for line, cells in source:
+    width, blank, begun = form.width, 0, False
+    source = text_rows(path, form) if form.book is None else book_rows(path, form.book, form.sheet)
+    if form.beside or form.trailing or form.empty:
+        source = _of_table(path, source, form)
+    for line, cells in _without_below(path, source):
+        if begun and not blank and len(cells) == width:  # nearly all rows
+            yield line, cells
+            continue
+        if form.book is not None and 0 < len(cells) < width:
+            cells.extend([""] * (width - len(cells)))
         if not cells:
             blank = blank or line
             continue
-        if blank and width:
+        if blank and begun:
             msg = f"{where(path, blank)} is blank"
             raise ValueError(msg)
-        width, blank = width or len(cells), 0
+        width, blank, begun = width or len(cells), 0, True
         if len(cells) != width:
             msg = f"{where(path, line)} has {counted(len(cells), 'column')}, but the first row has {width}"
             raise ValueError(msg)
         yield line, cells
-    if not width:
+    if not begun:
         msg = f"{name_of(path)} is empty"
         raise ValueError(msg)
 
 
-def _of_table(source: Iterable[Row], form: Form) -> Iterator[Row]:
+def _of_table(path: str | Path, source: Iterable[Row], form: Form) -> Iterator[Row]:
     """The rows without lines that are none, and without the blank cell after a separator at the end."""
     for line, cells in source:
-        if line not in form.beside:
-            yield line, cells[:-1] if form.trailing and cells and not cells[-1] else cells
+        if line in form.beside:
+            continue
+        for place in form.empty:
+            if place < len(cells) and cells[place].strip():
+                wrong = "has a value, but neither a name nor a value before"
+                msg = f"{where(path, line)}, column {place + 1} {wrong}; name the column, or clear the cell"
+                raise ValueError(msg)
+        yield line, cells[:-1] if form.trailing and cells and not cells[-1] else cells
+
+
+def _without_below(path: str | Path, source: Iterable[Row]) -> Iterator[Row]:
+    """The rows without those below the table; a warning says which they are."""
+    source = iter(source)
+    held = deque(itertools.islice(source, _BELOW))
+    for row in source:
+        held.append(row)
+        yield held.popleft()
+    numbers = rows_below([Line(line, "", cells) for line, cells in held])
+    if numbers:
+        warnings.warn(f"{name_of(path)}: {left_out(numbers, _thing(path))}", stacklevel=2)
+    yield from (row for row in held if row[0] not in numbers)
 
 
 def numbers(
@@ -264,80 +279,18 @@ def _most_values(path: str | Path) -> float:
     return (SPARE + RATIO * Path(path).stat().st_size) / np.dtype(np.float64).itemsize if compressed else math.inf
 
 
-def name_of(path: str | Path) -> str:
-    """The name of a file in messages."""
-    return "standard input" if str(path) == STDIN else str(path)
-
-
 def where(path: str | Path, line: int) -> str:
     """The name of a file in messages, with that of a line, or of a row in a file of Excel or Parquet."""
-    return f"{name_of(path)}: {'row' if is_book(path) else 'line'} {line}"
+    return f"{name_of(path)}: {_thing(path)} {line}"
+
+
+def _thing(path: str | Path) -> str:
+    return "row" if is_book(path) else "line"
 
 
 def counted(number: int, thing: str) -> str:
     """``1 column``, ``2 columns``."""
     return f"{number} {thing}{'s' * (number != 1)}"
-
-
-@contextlib.contextmanager
-def _opened(path: str | Path, encoding: str) -> Iterator[IO[str]]:
-    """The text of a file or of standard input, uncompressed where it begins as gzip does."""
-    with contextlib.ExitStack() as stack:
-        if str(path) == STDIN and sys.stdin is None:
-            msg = "standard input is closed"
-            raise ValueError(msg)
-        raw: Any = sys.stdin.buffer if str(path) == STDIN else stack.enter_context(Path(path).open("rb"))
-        begins = raw.peek(len(MODEL))[: len(MODEL)]
-        if begins == MODEL:
-            msg = f"{name_of(path)} is a model file, not a CSV file of points; mapdpm predict and score use models"
-            raise ValueError(msg)
-        data = gzip.GzipFile(fileobj=raw) if begins.startswith(GZIP) else raw
-        text = io.TextIOWrapper(data, encoding=encoding, newline="")
-        try:
-            yield text
-        finally:
-            text.detach()  # standard input stays open
-
-
-class _Lines:
-    """The lines of a file; ValueError where those of one row are longer than LONGEST_LINE, or of MOST_COLUMNS."""
-
-    def __init__(self, file: IO[str], name: str, delimiter: str) -> None:
-        self.first, self.length, self.columns = 1, 0, 0
-        self._readline, self._name, self._delimiter = file.readline, name, delimiter
-
-    def __iter__(self) -> Iterator[str]:
-        for line in iter(partial(self._readline, LONGEST_LINE + 1), ""):
-            self.length += len(line)
-            if self.length > LONGEST_LINE:
-                msg = f"{self._name}: line {self.first} is longer than {LONGEST_LINE} characters"
-                raise ValueError(msg)
-            self.columns += line.count(self._delimiter)
-            if self.columns >= MOST_COLUMNS:
-                msg = f"{self._name}: line {self.first} has more than {MOST_COLUMNS} columns"
-                raise ValueError(msg)
-            yield line
-
-
-def _lines(path: str | Path, form: Form) -> Iterator[Row]:
-    with _opened(path, form.encoding) as file:
-        lines = _Lines(file, name_of(path), form.delimiter)
-        reader = reader_of(lines, form.delimiter)
-        try:
-            for cells in reader:
-                # A quoted cell may span lines: a row is known by its first.
-                yield lines.first, cells
-                lines.first, lines.length, lines.columns = reader.line_num + 1, 0, 0
-        except UnicodeError:
-            name = "UTF-8" if form.encoding == UTF_8 else form.encoding
-            msg = f"{name_of(path)} is not a text file in {name}"
-            raise ValueError(msg) from None
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            msg = f"{name_of(path)} is not a whole gzip file: {error}"
-            raise ValueError(msg) from None
-        except csv.Error as error:
-            msg = f"{name_of(path)}: line {reader.line_num} is not CSV: {error}"
-            raise ValueError(msg) from None
 
 
 def _is_header(cells: Sequence[str], second: Row | None, form: Form) -> bool:

@@ -20,12 +20,12 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def excel(rows, name="x.xlsx"):
+def excel(rows, name="x.xlsx", **others):
     openpyxl = pytest.importorskip("openpyxl", reason="no openpyxl: pip install 'mapdpm[excel]'")
     book = openpyxl.Workbook()
-    for row in rows:
-        book.active.append(row)
-    book.create_sheet("another").append(["not", "this"])
+    for sheet, held in [(book.active, rows), *((book.create_sheet(title), held) for title, held in others.items())]:
+        for row in held:
+            sheet.append(row)
     book.save(name)
 
 
@@ -101,6 +101,86 @@ def test_rows_of_a_sheet():
     assert called("fit", "x.xlsx", "--decimal", ",").stderr == (
         "mapdpm: error: argument --decimal: is of text, and x.xlsx is none; leave it out\n"
     )
+
+
+def test_a_sheet_by_name_or_number():
+    rows = [NAMES, *POINTS.tolist()]
+    excel([["Readme"]], Data=rows, **{"3": [["a"], *[[1.0]] * 9]})
+    wanted = called("fit", "x.xlsx", "--sheet", "Data").stdout
+    assert wanted.startswith("rows       60\ncolumns    2 (height, width)\n")
+    assert called("fit", "x.xlsx", "--sheet", "2", "--out", "m.mdpm").stdout.split("seconds")[0] in wanted
+    assert len(called("predict", "m.mdpm", "x.xlsx", "--sheet", "Data").stdout.splitlines()) == 61
+    assert "rows       9\n" in called("fit", "x.xlsx", "--sheet", "3").stdout  # a name comes before a number
+    for sheet, message in (
+        (None, "mapdpm: warning: x.xlsx: sheet Sheet, the first of 3; --sheet names another one\n"),
+        ("4", "mapdpm: error: x.xlsx has no sheet '4' for --sheet; it has Sheet, Data, 3\n"),
+        ("data", "mapdpm: error: x.xlsx has no sheet 'data' for --sheet; it has Sheet, Data, 3\n"),
+    ):
+        run = called("fit", "x.xlsx", *(() if sheet is None else ("--sheet", sheet)))
+        assert run.returncode == 1
+        assert message in run.stderr
+    text(rows)
+    run = called("fit", "x.csv", "--sheet", "1")
+    assert run.returncode == 2
+    assert run.stderr == "mapdpm: error: argument --sheet: is of Excel, and x.csv is none; leave it out\n"
+
+
+SHEETS = {
+    "a title": ([["Attic, 2026"], [], NAMES], [], "rows 1-2 left out, as no row of the table"),
+    "two titles": ([["Attic"], ["made by", "Ada", "in", "May"], NAMES], [], "rows 1-2 left out"),
+    "units": ([NAMES, ["cm", "cm"]], [], "row 2 left out"),
+    "totals": ([NAMES], [["Total", 99.5], ["Average:", 1.5]], "rows 62-63 left out"),
+    "a blank row, a total": ([NAMES], [[], ["Total", 99.5]], "row 63 left out"),
+    "a note": ([NAMES], [[], ["Sensor moved in May"]], "row 63 left out"),
+}
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_what_is_no_row_of_a_sheet(name):
+    before, after, said = SHEETS[name]
+    excel([*before, *POINTS.tolist(), *after])
+    text([NAMES, *POINTS.tolist()])
+    run, wanted = called("fit", "x.xlsx", "--labels", "-"), called("fit", "x.csv", "--labels", "-")
+    assert run.stdout == wanted.stdout
+    assert said in run.stderr
+
+
+def test_an_empty_column_and_names_in_two_rows():
+    rows = [[f"{i}", x, y, None, x + 9, y] for i, (x, y) in enumerate(POINTS.tolist())]
+    for write, name, thing in ((excel, "x.xlsx", "rows"), (text, "x.csv", "lines")):
+        write([["id", "Indoor", None, None, "Outdoor"], [None, "T", "H", None, "T", "H"], *rows][-62:])
+        if write is text:
+            Path(name).write_text(Path(name).read_text().replace("id,Indoor,,,Outdoor", "id,Indoor,,,Outdoor,"))
+        run = called("fit", name, "--columns", "2-", "--labels", "l.csv", "--with", "id")
+        assert run.returncode == 0, run.stderr
+        assert "columns    4 (Indoor T, Indoor H, Outdoor T, Outdoor H)" in run.stdout
+        assert f"names of columns in two {thing}, empty column 4 left out" in run.stderr
+        assert Path("l.csv").read_text().startswith("id,label\n0,")
+    notes = [
+        ["id", "a", "b", None, "c", "d"],
+        *([*row, "opened"] if i in {7, 9} else row for i, row in enumerate(rows)),
+    ]
+    excel([["Forest"], [None, "in", None, None, "out", None, "notes"], *notes])
+    run = called("fit", "x.xlsx", "--columns", "all-but:id,notes")
+    assert "columns    4 (in a, in b, out c, out d)" in run.stdout, run.stderr
+    rows[55][3] = 7
+    excel([["id", "a", "b", None, "c", "d"], *rows])
+    wrong = "x.xlsx: row 57, column 4 has a value, but neither a name nor a value before; name the column, or clear"
+    assert wrong in called("fit", "x.xlsx", "--columns", "2-3").stderr
+
+
+def test_names_in_two_rows_and_units():
+    rows = ([i, x, y, x + 9] for i, (x, y) in enumerate(POINTS.tolist()))
+    excel([["Attic"], [None, "In", None, "Out"], ["id", "T", "H", "T"], [None, "C", "%", "C"], *rows])
+    run = called("fit", "x.xlsx", "--columns", "2-")
+    assert "columns    3 (In T, In H, Out T)" in run.stdout, run.stderr
+    assert "rows 1,4 left out, as no row of the table, names of columns in two rows\n" in run.stderr
+
+
+def test_a_column_without_a_name_may_be_filled_later_if_no_column_has_one():
+    text([*[["1", "", "2"]] * 60, ["3", "4", "5"]])
+    run = called("fit", "x.csv", "--missing", "skip")
+    assert "columns    3\n" in run.stdout, run.stderr
 
 
 def test_names_of_parquet_may_be_numbers():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mapdpm import MAPDPM, cli
-from mapdpm.cli import tables
+from mapdpm.cli import tables, text_rows
 
 WIDE = 100_000
 CPU_SECONDS = 10.0  # linear work takes .2 s, quadratic work 70 s
@@ -68,7 +68,7 @@ def test_other_columns_than_those_of_the_state(wide, capsys):
 @pytest.fixture
 def short(monkeypatch):
     """The limit of a line, made small: what counts is that it does not grow with the file."""
-    monkeypatch.setattr(tables, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(text_rows, "LONGEST_LINE", 1000)
 
 
 LONG = {
@@ -93,7 +93,7 @@ def test_a_line_that_is_too_long(folder, capsys, short, line, zipped):
 
 @pytest.mark.parametrize("command", ["fit", "stream"])
 def test_a_line_of_too_many_columns(folder, capsys, monkeypatch, command):
-    monkeypatch.setattr(tables, "MOST_COLUMNS", 3)
+    monkeypatch.setattr(text_rows, "MOST_COLUMNS", 3)
     Path("data.csv").write_text("1,2,3\n4,5,6\n7,8,9,10\n")
     assert "data.csv: line 3 has more than 3 columns" in said(capsys, 1, command, "data.csv").err
 
@@ -123,7 +123,7 @@ def test_a_small_file_that_unpacks_to_many_numbers(folder, capsys, monkeypatch):
 def test_a_device_without_end_is_no_data(folder, capsys, command):
     MAPDPM(1.0).fit([[0.0], [1.0], [9.0]]).save("model.mdpm")
     found = said(capsys, 1, *command)
-    assert found.err == f"mapdpm: error: /dev/zero: line 1 is longer than {tables.LONGEST_LINE} characters\n"
+    assert found.err == f"mapdpm: error: /dev/zero: line 1 is longer than {text_rows.LONGEST_LINE} characters\n"
 
 
 @pytest.mark.parametrize("command", [["predict", "/dev/zero", "data.csv"], ["export", "/dev/zero", "--c", "out"]])

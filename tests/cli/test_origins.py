@@ -99,6 +99,12 @@ AS_THEY_ARE = {
     "numpy.savetxt": (table("# t", "h", number="{:.18e}".format), FIT),
     "units below the names": (table("t", "h\n°C,%"), FIT),
     "words for the units": (table("t", "h", sep=";", number=comma).replace("\n", "\n[Grad];[Prozent]\n", 1), FIT),
+    "a title": (table("t", "h", before=["Attic 2026,", ","]), FIT),
+    "an empty column": (table("t", "", "h").replace(",", ",,").replace("t,,,,", "t,,"), FIT),
+    "names of two columns each": (table("Temp", "RH", before=["Attic,"]), FIT),
+    "a total": (table("t", "h", after=["Total,99"]), FIT),
+    "totals of Excel": (table("t", "h", sep=";", number=comma, after=["Summe;99", "Mittelwert:;4,5"]), FIT),
+    "a note below": (table("t", "h", after=["", "Sensor moved in May", ""]), FIT),
     "Zigbee2MQTT": (messages(lambda t, h, _: {"temperature": t, "humidity": h}), STREAM),
     "JSON, one array": (json.dumps([{"t": t, "h": h} for t, h in POINTS]), STREAM),
     "JSON, arrays": (messages(lambda t, h, _: [t, h]), STREAM),
@@ -106,6 +112,8 @@ AS_THEY_ARE = {
     "Telegraf": (lines("weather,host=pi t={t},h={h} 17928432{i:02}000000000"), STREAM),
     "Arduino, spaces": (lines("{t} {h}"), STREAM),
     "units in a stream": (table("t", "h\n°C,%"), STREAM),
+    "an empty column in a stream": (table("t", "", "h").replace(",", ",,").replace("t,,,,", "t,,"), STREAM),
+    "names of two columns each, a stream": (table("Temp", "RH", before=["Attic,"]), STREAM),
     "semicolons in a stream": (table("t", "h", sep=";", number=comma), STREAM),
 }
 
@@ -210,7 +218,11 @@ REFUSED = {
         FIT,
         "is missing: '#DIV/0!'; remove or fill such rows, or learn",
     ),
-    "a total": (table("t", "h", after=["Total,99"]), FIT, "line 32, column 1 (t) is not a number: 'Total'"),
+    "a subtotal": (
+        table("t", "h", after=["Total,99", *["20,50"] * 9]),
+        FIT,
+        "line 32, column 1 (t) is not a number: 'Total'",
+    ),
     "a wider row": (table("t", "h", after=["1,2,3"]), FIT, "line 32 has 3 columns, but the first row has 2"),
     "R, names of rows": (table('"t"', '"h"', first=['"1"']), FIT, "line 2 has 3 columns, but the first row has 2"),
     "lines of JSON": (messages(tasmota), FIT, "x.csv holds JSON, which mapdpm stream reads; this command takes tables"),
@@ -300,8 +312,8 @@ def test_refused(origin):
     assert message in run.stderr.splitlines()[-1]
 
 
-def test_there_are_some_eighty_of_them():
-    assert len(AS_THEY_ARE) + len(WITH_AN_OPTION) + len(REFUSED) == 80
+def test_there_are_some_ninety_of_them():
+    assert len(AS_THEY_ARE) + len(WITH_AN_OPTION) + len(REFUSED) == 88
 
 
 def test_a_whole_fit():
@@ -310,6 +322,20 @@ def test_a_whole_fit():
     assert run.returncode == 0
     assert re.search(r"rows +30\ncolumns +2 \(Temp, °C .*\nkinds .*\nclusters +2\n", run.stdout)
     assert run.stderr == "mapdpm: warning: x.csv: line 1 left out, as no row of the table\n"
+
+
+def test_rows_that_end_a_table_are_rows():
+    write("t,h\n" + "1,2\n3,4\n" * 9 + ",\n")
+    assert called("predict", made_model(), "x.csv").stdout.splitlines()[-1] == "-1"
+    write("phase,t,h\n" + "l1,1,2\ntotal,3,4\n" * 9)  # a total of each time, not of the table
+    run = called(*FIT.split(), "--columns", "t,h")
+    assert "rows       18\n" in run.stdout
+    assert "left out" not in run.stderr
+
+
+def made_model():
+    called(*FIT.split(), "--missing", "skip", "--out", "m.mdpm")
+    return "m.mdpm"
 
 
 def test_units_above_a_gap():

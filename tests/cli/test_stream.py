@@ -20,7 +20,7 @@ import pytest
 import mapdpm
 from command_line import expected, learned, made, started, streamed, text_of
 from mapdpm import MAPDPM, OnlineMAPDPM, cli
-from mapdpm.cli import options, tables
+from mapdpm.cli import options, text_rows
 from mapdpm.files import container
 
 PRIOR = ["--prior", "m0=0", "--prior", "c0=0.1", "--prior", "a0=1", "--prior", "b0=1"]
@@ -674,7 +674,7 @@ def test_nothing_comes(folder, capsys):
 
 
 def test_a_line_without_end(folder, capsys, monkeypatch):
-    monkeypatch.setattr(tables, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(text_rows, "LONGEST_LINE", 1000)
     Path("long.csv").write_text("1,2\n" + "3" * 2000)
     streamed("long.csv", code=1)
     assert "long.csv: line 2 is longer than 1000 bytes" in capsys.readouterr().err

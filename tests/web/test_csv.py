@@ -22,7 +22,7 @@ READ = """
     const table = mapdpm.readTable(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)), name);
     const { names, points, notes } = table.choose(table.columns.map(({ place }) => place).filter((place, _, all) =>
       places === null || places.some((each) => all.at(each) === place)));
-    const columns = table.columns.map(({ name, missing, kind, reason }) => ({ name, missing, kind, reason }));
+    const columns = table.columns.map(({ place, missing }) => ({ place, missing }));
     const values = points.map((row) => row.map(String));
     return { names, values, columns, usual: table.usual, notes: [...table.notes, ...notes] };
   } catch (error) {
@@ -118,6 +118,18 @@ MESSY = {
     "units of rules": "a,b\n---,---\n1,2\n3,4\n5,6\n7,8\n",
     "units and gaps": "a,b\nm,s\n1,\nNA,4\n5,6\n7,8\n",
     "comments between blank lines": "# one\n\n# two\n\na;b\n1,5;2\n3;4\n5;6,25\n7;8\n",
+    "a title that is as wide": "Station 5,\na,b\n1,2\n3,4\n5,6\n7,8\n",
+    "names in two lines, units": "Attic\n,In,,Out\nid,T,H,T\n,C,%,C\n1,2,3,4\n2,3,4,5\n3,4,5,6\n4,5,6,7\n5,6,7,8\n",
+    "names in two lines, one narrower": "In\nT,Out,\nx,T,H\n1,2,3\n2,3,4\n3,4,5\n4,5,6\n5,6,7\n6,7,8\n7,8,9\n",
+    "an empty column": "a,,b,\n1,,2,\n3,,4,\n5,,6,\n7,,8,\n",
+    "an empty column, a value later": "a,,b\n" + "1,,2\n" * 60 + "3,4,5\n",
+    "an empty column without names": "1,,2\n" * 60 + "3,4,5\n",
+    "totals": "a,b\n1,2\n3,4\n5,6\nTotal:,12\nMean,4\n\n",
+    "totals of each time": "a,b\nl1,2\ntotal,4\nl1,6\ntotal,12\n",
+    "a class called max": "size,b\nmin,2\nmid,4\nmax,12\n",
+    "notes": "a,b\n1,2\n3,4\n\nmoved in May\n   \nAda\n",
+    "a note without a blank line": "a,b\n1,2\n3,4\nmoved in May\n",
+    "a long line below wrong cells": "a,b\n1,x\n3,4\n5," + "6" * 131_073 + "\n",
     "a title": "Station 5\na,b\n1,2\n3,4\n5,6\n7,8\n9,1\n",
     "a date is no name": "2026-01-01,2\n2026-01-02,3\n",
     "long": lines(("a", "b"), *[(str(i % 7), f"{i}.25") for i in range(3000)]),
@@ -160,11 +172,11 @@ def check(path, name, text, got, places=None):
         said = re.sub(r"(?<= \()(.{61,})(?=\) is )", lambda found: cut(found[1]), said, flags=re.DOTALL)
         assert PROBLEM.match(got["message"])[0] == PROBLEM.match(said)[0], name
         return
-    names = expected["names"] or [f"column {place + 1}" for place in (places or range(len(got["names"])))]
-    assert got["names"] == [cut(title) or f"column {place + 1}" for place, title in enumerate(names)], name
+    columns = [got["columns"][place] for place in (places or range(len(got["columns"])))]
+    names = zip(columns, expected["names"] or [""] * len(columns), strict=True)
+    assert got["names"] == [cut(title) or f"column {column['place'] + 1}" for column, title in names], name
     assert np.array_equal(np.array(got["values"], dtype=float), expected["values"], equal_nan=True), name
-    missing = [got["columns"][place]["missing"] for place in (places or range(len(got["columns"])))]
-    assert missing == np.isnan(expected["whole"]).sum(axis=0).tolist(), name
+    assert [column["missing"] for column in columns] == np.isnan(expected["whole"]).sum(axis=0).tolist(), name
     said = ", ".join(expected["said"]).replace(f"{path}: ", "")
     assert ", ".join(note for note in got["notes"] if "missing values" not in note) == said, name
 
@@ -224,6 +236,14 @@ def chance(rng):
         rows.insert(0, [rng.choice(["t", "höhe", "b", "2020", "", "#x"]) for _ in range(width)])
     if rng.random() < 0.3:
         rows.insert(rng.randint(0, 2), rng.choice([["Station 5"], ["# made"], ["°C"] * width, ["---"] * width, [""]]))
+    if rng.random() < 0.2:
+        rows.insert(0, [rng.choice(["In", "Out", "", "", "°C"]) for _ in range(rng.randint(1, width))])
+    if rng.random() < 0.2:
+        word = rng.choice(["Total", "Summe:", "mean", "Max", "sensor moved", "9"])
+        rows += [*rng.choice([[], [[""]], [["  "]]]), [word, *["7.5"] * rng.choice([0, width - 1])]] * rng.randint(1, 2)
+    if rng.random() < 0.2:
+        place = rng.randint(0, width)
+        rows = [[*row[:place], "", *row[place:]] for row in rows]
     for _ in range(rng.choice([0, 0, 1])):
         row = rng.choice(rows)
         row[rng.randrange(len(row))] = rng.choice(CELLS)
