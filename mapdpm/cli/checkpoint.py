@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import zlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -171,16 +171,31 @@ def mark(file: int, offset: int) -> dict[str, int]:
 
 def check(file: int, position: dict[str, Any], name: str, saved: Path) -> int:
     """The offset of ``position``; ValueError where the file ends before it, or has other bytes there."""
-    offset, size = _whole(position.get("offset")), os.fstat(file).st_size
+    offset, size = offset_of(position), os.fstat(file).st_size
     if size < offset:
-        wrong = f"has {size} bytes, but {saved} goes on after byte {offset}: it is shorter than it was"
-        msg = f"{name} {wrong}; {ANOTHER}"
-        raise ValueError(msg)
+        refuse_shorter(name, size, offset, saved)
     if mark(file, offset)["crc"] != position.get("crc"):
-        wrong = f"has changed before byte {offset}, after which {saved} goes on: it is another file"
-        msg = f"{name} {wrong}; {ANOTHER}"
-        raise ValueError(msg)
+        refuse_changed(name, offset, saved)
     return offset
+
+
+def offset_of(position: dict[str, Any]) -> int:
+    """The offset of a position; ModelFileError where it is none."""
+    return _whole(position.get("offset"))
+
+
+def refuse_shorter(name: str, size: int, offset: int, saved: Path) -> NoReturn:
+    """ValueError for a file that ends before a position."""
+    wrong = f"has {size} bytes, but {saved} goes on after byte {offset}: it is shorter than it was"
+    msg = f"{name} {wrong}; {ANOTHER}"
+    raise ValueError(msg)
+
+
+def refuse_changed(name: str, offset: int, saved: Path) -> NoReturn:
+    """ValueError for a file that has other bytes before a position."""
+    wrong = f"has changed before byte {offset}, after which {saved} goes on: it is another file"
+    msg = f"{name} {wrong}; {ANOTHER}"
+    raise ValueError(msg)
 
 
 def _checked_extras(data: bytes) -> dict[str, Any]:

@@ -9,12 +9,14 @@ import signal
 import stat
 import sys
 import threading
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, Self
 
 from mapdpm.cli import checkpoint, text_rows
 from mapdpm.cli.books import OLD_EXCEL, PARQUET_BEGINS, ZIP
+from mapdpm.cli.decoding import Decoder
 from mapdpm.cli.forms import MODEL, STDIN
 from mapdpm.cli.json_records import Cells
 from mapdpm.cli.records import RecordReader
@@ -24,7 +26,6 @@ _CHUNK = 1 << 16
 _LOOKED_AT = 50  # lines, to find their form
 _POLL = 0.1  # seconds between looks at a file that others write
 _LONG = 3600.0  # seconds
-_GZIP = b"\x1f\x8b"
 
 
 class Signals:
@@ -183,14 +184,20 @@ class Lines(Source):
         self.identity = str(path.resolve()) if self._seekable else STDIN
         self._offset = self._line = self._read = 0
         self._rest, self._open = b"", False
+        self._decoder: Decoder | None = None
+        self._crc = 0  # of the decoded text up to the offset
 
     def resume(self, position: dict[str, Any], saved: Path) -> str:
         """Go on after the line that was committed last."""
         self._line = int(position["line"])
         if not self._seekable:
             return f"{self.name} must go on with line {self._line + 1}"
-        self._offset = self._read = checkpoint.check(self._file, position, self.name, saved)
-        os.lseek(self._file, self._offset, os.SEEK_SET)
+        self._begin_decoding(os.pread(self._file, _CHUNK, 0))
+        if self._decoder is None:
+            self._offset = self._read = checkpoint.check(self._file, position, self.name, saved)
+            os.lseek(self._file, self._offset, os.SEEK_SET)
+        else:
+            self._skip(position, saved)
         self._open = bool(position["open"])
         return f"{self.name} goes on with line {self._line + 1}"
 
@@ -198,30 +205,34 @@ class Lines(Source):
         """The complete lines that are available now; None at the end."""
         if self._ended:
             return None
-        if not self._seekable and not self._signals.wait(timeout, [self._file]):
+        waits = self._decoder is not None and self._decoder.holds
+        if not waits and not self._seekable and not self._signals.wait(timeout, [self._file]):
             return []
-        data = os.read(self._file, _CHUNK)
+        raw = b"" if waits else os.read(self._file, _CHUNK)
         if not self._read:
-            self._check_beginning(data)
-        self._read += len(data)
-        if not data and self._follow:
+            self._check_beginning(raw)
+            self._begin_decoding(raw)
+        self._read += len(raw)
+        ends = not raw and not waits
+        if ends and self._follow:
             if os.fstat(self._file).st_size < self._read:
                 msg = f"{self.name} has become shorter while it was followed; {checkpoint.ANOTHER}"
                 raise ValueError(msg)
             self._signals.wait(min(timeout, _POLL))
             return []
+        data = raw if self._decoder is None else self._decoder.decoded(raw, final=ends)
         *whole, self._rest = (self._rest + data).split(b"\n")
         if len(self._rest) > text_rows.LONGEST_LINE:
             msg = f"{self.name}: line {self._line + len(whole) + 1} is longer than {text_rows.LONGEST_LINE} bytes"
             raise ValueError(msg)
-        self._begin(whole or [self._rest] * (not data))
+        self._begin(whole or [self._rest] * ends)
         if self._open and (whole or self._rest):
             self._finish_line(whole)
         lines = [Line(number, text, len(text) + 1) for number, text in enumerate(whole, self._line + 1)]
-        if not data:
+        if ends:
             self._ended = True
             if self._rest:
-                lines.append(Line(self._line + 1, self._rest, len(self._rest)))
+                lines.append(Line(self._line + 1 + len(whole), self._rest, len(self._rest)))
         return lines
 
     def where(self, item: Line) -> str:
@@ -253,6 +264,8 @@ class Lines(Source):
         self._offset += item.length
         self._line = item.number
         self._open = item.length == len(item.text)
+        if self._decoder is not None:
+            self._crc = zlib.crc32(item.text + b"\n" * (not self._open), self._crc)
 
     def progress(self) -> str:
         """The number of the last line that was taken."""
@@ -261,6 +274,8 @@ class Lines(Source):
     def position(self) -> dict[str, Any]:
         """The number of the line; in a file also the byte."""
         found: dict[str, Any] = {"path": self.identity, "line": self._line, "open": self._open}
+        if self._seekable and self._decoder is not None:
+            return found | {"offset": self._offset, "crc": self._crc}
         return found | (checkpoint.mark(self._file, self._offset) if self._seekable else {})
 
     def committed(self) -> None:
@@ -278,14 +293,30 @@ class Lines(Source):
             self._reader.begin(sample, resumed=self._line > 0)
             self._begun = True
 
+    def _begin_decoding(self, data: bytes) -> None:
+        """Find whether the text of a file that begins so is compressed, or in an encoding without lines of bytes."""
+        self._decoder = Decoder.of(data, self._reader.encoding, self.name)
+        if self._decoder is not None:
+            self._reader.decodes(self._decoder.encoding)
+
+    def _skip(self, position: dict[str, Any], saved: Path) -> None:
+        """Go to ``position`` in the decoded text; ValueError where it is another one."""
+        assert self._decoder is not None  # noqa: S101
+        offset, raw = checkpoint.offset_of(position), b""
+        while self._offset < offset:
+            raw = b"" if self._decoder.holds else os.read(self._file, _CHUNK)
+            self._read += len(raw)
+            if not raw and not self._decoder.holds:
+                checkpoint.refuse_shorter(self.name, self._offset, offset, saved)
+            data = self._decoder.decoded(raw)
+            more = offset - self._offset
+            self._crc, self._rest = zlib.crc32(data[:more], self._crc), data[more:]
+            self._offset += min(more, len(data))
+        if self._crc != position.get("crc"):
+            checkpoint.refuse_changed(self.name, offset, saved)
+
     def _check_beginning(self, data: bytes) -> None:
-        """ValueError for a compressed file or a model file, which its first bytes show."""
-        if data.startswith(_GZIP):
-            msg = f"{self.name} is compressed; gzip -dc {self.name} | mapdpm stream reads it"
-            raise ValueError(msg)
-        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in data[:_CHUNK]:
-            msg = f"{self.name} is in UTF-16; iconv -f UTF-16 -t UTF-8 {self.name} | mapdpm stream reads it"
-            raise ValueError(msg)
+        """ValueError for a file of another kind, which its first bytes show."""
         if data.startswith((ZIP, OLD_EXCEL, PARQUET_BEGINS)):
             msg = f"{self.name} is a file of Excel, Parquet or ZIP, and streams read text; save it as CSV"
             raise ValueError(msg)
@@ -300,5 +331,5 @@ class Lines(Source):
         if not whole or whole[0].strip(b"\r"):
             msg = f"{self.name}: line {self._line} has grown since it was learned; {checkpoint.ANOTHER}"
             raise ValueError(msg)
-        self._offset += len(whole.pop(0)) + 1
-        self._open = False
+        end = whole.pop(0) + b"\n"
+        self._offset, self._crc, self._open = self._offset + len(end), zlib.crc32(end, self._crc), False

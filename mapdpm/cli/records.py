@@ -34,7 +34,23 @@ class RecordReader:
         self.beside: frozenset[int] = frozenset()
         """The numbers of lines that are no rows of the table."""
         self._first = PLAIN  # the form of the first lines
+        self._decoded = False  # the text comes in UTF-8, whatever the encoding of the file
         self._set_form()
+
+    @property
+    def encoding(self) -> str | None:
+        """The encoding that the options say, or the lines before."""
+        given: str | None = self._settings["encoding"]
+        return given
+
+    def decodes(self, encoding: str | None) -> None:
+        """Take lines in UTF-8, which were decoded from this encoding; None: as they are in the file."""
+        if encoding is not None:
+            self._decoded = True
+            if self._settings["encoding"] is None:
+                self._say(f"text in {encoding.upper()}")
+                self._settings["encoding"] = encoding
+            self._set_form()
 
     def named(self, cells: list[str]) -> list[str]:
         """The names of columns in the first line of the table; ``EMPTY`` for those that are none."""
@@ -53,17 +69,19 @@ class RecordReader:
             self.kind = kind_of(sample.decode(_UTF_8, errors="replace"))
         said = [_NAMES[self.kind]] if self.kind != CSV and settings["input_format"] is None else []
         given = (settings["delimiter"], settings["decimal"], settings["encoding"])
-        form = form_of_bytes(sample, *given, self._missing)
+        form = form_of_bytes(sample, *given[:2], UTF_8 if self._decoded else given[2], self._missing)
         if self.kind != CSV:  # separators mean nothing in other kinds
             form = form._replace(delimiter=given[0] or PLAIN.delimiter, decimal=given[1] or PLAIN.decimal)
         if self.kind != CSV or resumed:
             form = form._replace(beside=frozenset(), above=(), empty=frozenset())
         self.beside = form.beside
-        said += unusual(form, *given)
+        said += unusual(form, *given[:2], UTF_8 if self._decoded else given[2])
         if said:
             self._say(", ".join(said))
         self.width = width_of(sample, form) if self.kind == CSV else None
-        settings |= {"input_format": self.kind, "delimiter": form.delimiter, "encoding": form.encoding}
+        settings |= {"input_format": self.kind, "delimiter": form.delimiter}
+        if not self._decoded:
+            settings["encoding"] = form.encoding
         self._first = form
         if form.decimal != PLAIN.decimal:  # a point is not decided before a comma has come
             settings["decimal"] = form.decimal
@@ -121,7 +139,7 @@ class RecordReader:
         usual = (delimiter or PLAIN.delimiter, decimal or PLAIN.decimal, encoding or PLAIN.encoding)
         self._form = Form(*usual, self._missing)
         self._plain = self._form.decimal == PLAIN.decimal and not self._missing
-        self._encoding = _UTF_8 if self._form.encoding == UTF_8 else self._form.encoding
+        self._encoding = _UTF_8 if self._decoded or self._form.encoding == UTF_8 else self._form.encoding
         self._decides = decimal is None and self._form.delimiter != PLAIN.delimiter
 
     def _with_missing(self, cells: Cells) -> Cells:

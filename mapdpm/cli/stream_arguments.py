@@ -29,10 +29,7 @@ def check(arguments: argparse.Namespace) -> None:
     piped = arguments.data is None or str(arguments.data) == STDIN
     secured = arguments.tls or (arguments.mqtt and arguments.mqtt.tls)
     named = arguments.user is not None or (arguments.mqtt and arguments.mqtt.user is not None)
-    marks = ",;.-0123456789\n"  # lines are found by them
-    by_bytes = arguments.encoding is None or marks.encode(arguments.encoding) == marks.encode()
     wrongs = (
-        (not by_bytes, "--encoding: streams read encodings in which ASCII is ASCII; iconv -t UTF-8 changes others"),
         (arguments.mqtt and arguments.data is not None, "--mqtt: points come from there or from a file, not both"),
         (arguments.mqtt and not arguments.topic, "--mqtt: needs --topic, where the points come"),
         (arguments.follow and (arguments.mqtt or piped), "--follow: needs a file; what else there is comes by itself"),

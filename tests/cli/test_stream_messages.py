@@ -202,14 +202,6 @@ def test_what_a_logger_says_first_is_no_header(capsys):
     assert "300 points learned, 2 skipped" in captured.err
 
 
-def test_utf_16_says_how(capsys):
-    Path("x.csv").write_bytes("a,b\n1,2\n".encode("utf-16"))
-    streamed("x.csv", code=1)
-    assert "x.csv is in UTF-16; iconv -f UTF-16 -t UTF-8 x.csv | mapdpm stream reads it" in capsys.readouterr().err
-    streamed("x.csv", "--encoding", "utf-16-le", code=2)
-    assert "--encoding: streams read encodings in which ASCII is ASCII" in capsys.readouterr().err
-
-
 def test_rows_without_a_value_are_skipped_and_counted(capsys):
     rows = [f"{x!r},{y!r}" for x, y in POINTS.tolist()]
     rows[100:100] = ["unavailable,", ","]
