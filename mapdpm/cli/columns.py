@@ -21,7 +21,8 @@ _RANGE = re.compile(r"(\d{1,9})(-?)(\d{0,9})")
 def chosen(text: str, option: str = "--columns") -> Choice:
     """The columns of ``option``: names or positions, counted from 1, separated by commas; ``2-4`` and ``3-`` too.
 
-    A range may go from one name to another, ``height-width``, or on to the last column, ``height-``.
+    A range may go from one name to another, ``height-width``, or on to the last column, ``height-``. In ``readings.*``
+    the star stands for any text: these are all such columns, in the order of the file or of the message.
 
     ``all-but:`` before them leaves them out. If the first row has text, a name takes precedence over a position of the
     same spelling. A name with a comma is quoted as in the file.
@@ -38,13 +39,15 @@ def chosen(text: str, option: str = "--columns") -> Choice:
         places, named = [], False
         header = any(map(is_name, cells))
         names = _places_by_name(cells)
+        by_pattern: set[int] = set()
         for word in words:
             # In a row of numbers, a word that can be a position is one, even if a cell has the same text.
             if word in names and (header or not _may_be_positions(word, len(cells))):
                 places.append(_place_of(word, file, names, option))
                 named = True
-            elif header and (ends := _ends_by_name(word, file, names, option)):
-                places += _range_of(word, ends, len(cells), option)
+            elif header and (several := _several_by_name(word, file, cells, names, option)):
+                by_pattern |= set(several) - set(places) if "*" in word else set()
+                places += [place for place in several if "*" not in word or place not in places]
                 named = True
             else:
                 places += _places_of(word, file, cells, option)
@@ -60,7 +63,7 @@ def chosen(text: str, option: str = "--columns") -> Choice:
             left = "leaves no column" if but else "names no column; give names or positions, such as height,3 or 2-4"
             msg = f"{option} {left}"
             raise ValueError(msg)
-        return Columns(places, named)
+        return Columns(places, named, by_pattern=frozenset(by_pattern))
 
     return choice
 
@@ -192,13 +195,22 @@ def _places_of(word: str, file: str, cells: list[str], option: str) -> list[int]
     return _range_of(word, (first - 1, last - 1), len(cells), option)
 
 
-def _ends_by_name(word: str, file: str, names: dict[str, list[int]], option: str) -> tuple[int, int | None] | None:
-    """The first and last column of a range of names, which may have hyphens, too; None where it is none."""
+def _several_by_name(word: str, file: str, cells: list[str], names: dict[str, list[int]], option: str) -> list[int]:
+    """The columns of a range of names, which may have hyphens, too, or of a word with stars; else none."""
     for hyphen in (i for i, letter in enumerate(word) if letter == "-"):
         first, last = word[:hyphen].strip(), word[hyphen + 1 :].strip()
         if first in names and (last in names or not last):
-            return _place_of(first, file, names, option), _place_of(last, file, names, option) if last else None
-    return None
+            ends = _place_of(first, file, names, option), _place_of(last, file, names, option) if last else None
+            return _range_of(word, ends, len(cells), option)
+    return _alike(word, cells)
+
+
+def _alike(word: str, cells: list[str]) -> list[int]:
+    """The columns of a word with stars, each for any text."""
+    if "*" not in word:
+        return []
+    pattern = re.compile(".*".join(map(re.escape, word.split("*"))), re.DOTALL)
+    return [place for place, cell in enumerate(cells) if pattern.fullmatch(cell)]
 
 
 def _range_of(word: str, ends: tuple[int, int | None], n_columns: int, option: str) -> list[int]:

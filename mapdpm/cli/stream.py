@@ -77,8 +77,9 @@ class Stream:
         self._features, self._model = learns
         self._source, self._sink, self._alarm = source, sink, alarm
         self._sinks = [sink] if alarm is None else [sink, alarm.sink]
-        self._columns = StreamColumns(arguments, settings, learns, source)
-        self._times = StreamTimes(settings, lambda text: self._report(f"{source.name}: {text}"))
+        say = lambda text: self._report(f"{source.name}: {text}")  # noqa: E731  (for both)
+        self._columns = StreamColumns(arguments, settings, learns, source, say)
+        self._times = StreamTimes(settings, say)
         self._counts = {"learned": 0, "skipped": 0}
         self._n_warnings = self._uncommitted = self._n_used = self._n_refused = 0
         self._first_refused = ""
@@ -293,11 +294,7 @@ class Stream:
         if self._arguments.state is not None and self._columns.fields is not None and (anyway or self._uncommitted):
             output = self._sink.sync()
             alarm = None if self._alarm is None else self._alarm.saved()
-            columns, place, features = (
-                self._columns.fields._asdict(),
-                self._source.position(),
-                self._features.transformer,
-            )
+            columns, place = self._columns.fields._asdict(), self._source.position()
             features = self._features.transformer
             saved = Saved(
                 self._model, self._settings, columns, place, output, self._counts, alarm, self._times.saved(), features

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from mapdpm.cli import checkpoint
-from mapdpm.cli.cells import is_text
+from mapdpm.cli.cells import is_text, value_of
 from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.columns import chosen, listed, places_of_time, position_of, warned
 from mapdpm.cli.feed import Source
@@ -33,10 +34,11 @@ class StreamColumns:
         settings: dict[str, Any],
         learns: tuple[StreamFeatures, OnlineMAPDPM | OnlineHDPHMM | OnlineHDP],
         source: Source,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.fields: Fields | None = None
         self.header_allowed = True  # the next item may be a header
-        self._state, self._settings, self._source = arguments.state, settings, source
+        self._state, self._settings, self._source, self._say = arguments.state, settings, source, say
         self._skips = arguments.on_error == "skip"
         self._features, self._model = learns
         self._gaps = self._model.missing == "skip"
@@ -86,6 +88,8 @@ class StreamColumns:
             empty = {place for place, each in enumerate(names) if each == EMPTY}
             left_out = {place for place, each in enumerate(names) if each in beside} | {*(when or ()), group}
             left_out = empty if words is not None else left_out | empty
+            if isinstance(cells, Record):  # a pattern is of the numbers in a message
+                left_out |= {place for place in columns.by_pattern if value_of(cells[names[place]]) is None}
             places = [place for place in columns.places if place not in left_out]
             if not places:
                 msg = f"{name} has no column{' but the time' if when else ''}"
@@ -141,6 +145,8 @@ class StreamColumns:
             self._model.set_params(n_features=D)
         if names is not None:
             self._model.feature_names_in_ = np.array(names, dtype=object)
+        if "*" in (self._settings["columns"] or ""):
+            self._say(f"the columns are {', '.join(fields.chosen_names() or ())}, by --columns")
         self.fields = fields
 
 

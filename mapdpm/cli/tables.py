@@ -36,6 +36,8 @@ class Columns(NamedTuple):
     """The column with the group of each row, which is any text."""
     beside: Sequence[int] = ()
     """Columns that are kept as texts, to be written beside results."""
+    by_pattern: frozenset[int] = frozenset()
+    """Those of ``places`` that no name, but a pattern such as ``readings.*`` has chosen."""
 
 
 Choice: TypeAlias = Callable[[str, list[str]], Columns]

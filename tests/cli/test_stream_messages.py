@@ -8,7 +8,7 @@ import pytest
 
 import mapdpm
 from brokers import FakeBroker, published
-from command_line import expected, learned, made, streamed
+from command_line import called, expected, learned, made, streamed
 from mapdpm import cli
 
 POINTS = made(300)
@@ -200,6 +200,34 @@ def test_what_a_logger_says_first_is_no_header(capsys):
     captured = capsys.readouterr()
     assert results(captured.out) == expected(POINTS)[0]
     assert "300 points learned, 2 skipped" in captured.err
+
+
+def test_a_star_takes_all_numbers_of_the_first_message(capsys):
+    held = [
+        {"id": "a7", "b": {"x": x, "unit": "C", "on": True, "away": None}, "a": [{"v": y, "w": 5}], "t": 1}
+        for x, y in POINTS.tolist()
+    ]
+    held[50:50] = [{"b": {"x": 1}}]
+    Path("x.jsonl").write_text("".join(json.dumps(each) + "\n" for each in held))
+    streamed("x.jsonl", "--columns", "b.*,a.0.v", "--state", "s.mdpm")
+    run = capsys.readouterr()
+    assert "x.jsonl: the columns are b.x, b.on, a.0.v, by --columns\n" in run.err
+    assert "line 51 has no 'b.on'" in run.err
+    assert mapdpm.load("s.mdpm").feature_names_in_.tolist() == ["b.x", "b.on", "a.0.v"]
+    for words, names in (
+        ("a.*.v", ["a.0.v"]),
+        ("*", ["b.x", "b.on", "a.0.v", "a.0.w", "t"]),
+        ("t,*.v", ["t", "a.0.v"]),
+    ):
+        streamed("x.jsonl", "--columns", words, "--state", "s.mdpm", "--restart", "--count", 9)
+        assert mapdpm.load("s.mdpm").feature_names_in_.tolist() == names
+    streamed("x.jsonl", "--columns", "c.*", code=1)
+    assert "no message has the columns; the first that was skipped: x.jsonl: line 1 has no column 'c.*'" in (
+        capsys.readouterr().err
+    )
+    Path("x.csv").write_text("id,in T,in H,out T\na,1,2,3\nb,4,5,6\n" * 1 + "c,7,8,9\n" * 9)
+    assert "columns    2 (in T, in H)" in called("fit", "x.csv", "--columns", "in *").stdout
+    assert "columns    1 (out T)" in called("fit", "x.csv", "--columns", "all-but:in *,id").stdout
 
 
 def test_rows_without_a_value_are_skipped_and_counted(capsys):
