@@ -81,7 +81,7 @@ class Clock(NamedTuple):
         step = t - self.last
         if 0.0 <= step <= self.limit(largest):
             steps = (*self.steps, step)[-_STEPS:] if step > 0.0 else self.steps
-            return self._replace(last=t, text=text, steps=steps, doubted=()), Moment(t + self.shift, t, step)
+            return Clock(t, text, self.shift, steps), Moment(t + self.shift, t, step)
         agree = self.doubted and t >= self.doubted[-1] and (t > self.last) == (self.doubted[-1] > self.last)
         doubted = (*self.doubted[1 - AGREE :], t) if agree else (t,)
         step = t - doubted[-2] if agree else step

@@ -8,7 +8,7 @@ import difflib
 import re
 import zoneinfo
 from collections.abc import Callable
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from mapdpm.cli.cells import is_text, value_of
 
@@ -33,8 +33,45 @@ _DATE = re.compile(
     r"\s*(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?(?:\[[^\]]*\])?",
     re.IGNORECASE,
 )
+_ISO = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:)[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?([^0-9.,].*)?", re.ASCII)
 _OF_DAY = re.compile(r"\d{1,2}:\d\d(:\d\d([.,]\d+)?)?")
 _OFFSET = re.compile(r"([+-])([01]\d|2[0-3]):?([0-5]\d)?")
+
+
+class _Hour(NamedTuple):
+    """The hour of the last date, for most dates differ from the one before only in minutes and seconds."""
+
+    begins: str
+    """As in ``2026-10-25T10:``."""
+    ends: str
+    """The zone as it is written."""
+    at: float
+    """Its first second."""
+
+    @classmethod
+    def of(cls, text: str, date: dt.datetime, zone: dt.tzinfo) -> _Hour | None:
+        """The hour of a date in ISO 8601; None of others, and where the clocks are set about then."""
+        found = _ISO.fullmatch(text)
+        if found is None:
+            return None
+        first = date.replace(minute=0, second=0, tzinfo=zone)
+        last = date.replace(minute=59, second=59, tzinfo=zone)
+        if len({each.replace(fold=fold).utcoffset() for each in (first, last) for fold in (0, 1)}) > 1:
+            return None
+        return cls(found[1], found[2] or "", first.timestamp())
+
+    def seconds(self, text: str) -> float | None:
+        """The time of a date that begins so; None where it goes on otherwise."""
+        minute, second, tail, fraction = text[14:16], text[17:19], text[19:], 0.0
+        if tail != self.ends:
+            digits = tail[1 : len(tail) - len(self.ends)]
+            if tail[:1] not in {".", ","} or not tail.endswith(self.ends) or not digits.isdecimal():
+                return None
+            fraction = float(f"0.{digits}")
+        is_time = text[16:17] == ":" and len(second) == 2 and minute.isdecimal() and second.isdecimal()  # noqa: PLR2004
+        if not is_time or minute > "59" or second > "59":
+            return None
+        return self.at + 60.0 * int(minute) + int(second) + fraction
 
 
 class TimeReader:
@@ -54,6 +91,7 @@ class TimeReader:
         self.unit, self.zone, self.order, self._say = unit, zone, order, say
         self._zone = None if zone is None else zone_of(zone)
         self._told: set[str] = set()
+        self._hour = _Hour("\0", "", 0.0)  # no date begins so
 
     def seconds(self, text: str, last: float | None = None) -> float:
         """The time in seconds since 1970 (UTC), or from the origin of the numbers; ValueError with the complaint.
@@ -61,6 +99,10 @@ class TimeReader:
         ``last`` is the time before: where clocks are set back, and an hour comes twice, the first is taken that is
         not before it.
         """
+        if text.startswith(self._hour.begins):
+            within = self._hour.seconds(text)
+            if within is not None:
+                return within
         number = value_of(text)
         found = self._of_date(text.strip(), last) if number is None else self._of_number(number)
         if not abs(found) <= _LATEST:
@@ -94,6 +136,7 @@ class TimeReader:
             at = self._at(date, zone, text, last)
         except (ValueError, OverflowError):
             _refuse(text)
+        self._hour = _Hour.of(text, date, zone) or self._hour
         return at + leap + (float(f"0.{part['f']}") if part["f"] else 0.0)
 
     def _ordered(self, text: str, first: int, second: int) -> tuple[int, int]:

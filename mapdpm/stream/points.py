@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,8 @@ def check_point(x: Any) -> int:
 
 def microseconds(t: Any) -> int:
     """A time in seconds, or a date, as the integer microseconds of the C library."""
-    return int(_rounded_microseconds(np.array(check_number("t", in_seconds(t)))))
+    seconds = t if type(t) is float and math.isfinite(t) else float(check_number("t", in_seconds(t)))
+    return round(min(max(seconds * MICROSECONDS, -_OUT_OF_RANGE), _OUT_OF_RANGE))
 
 
 def microseconds_of_many(t: Any, n: int) -> NDArray[np.int64] | None:

@@ -1,6 +1,7 @@
 """Times as files write them, against the dates of the standard library."""
 
 import datetime as dt
+import random
 import zoneinfo
 
 import pytest
@@ -201,3 +202,27 @@ def test_the_hour_that_never_comes():
 def test_what_is_no_zone(text, says):
     with pytest.raises(ValueError, match=says):
         zone_of(text)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Australia/Lord_Howe", "+05:30"])
+def test_dates_of_one_hour_are_read_as_each_alone(zone):
+    """The reader knows the hour of the last date: the same times as those of a reader that has seen nothing."""
+    rng, reader = random.Random(0), TimeReader(zone=zone)
+    for day in ("2026-03-29", "2026-04-05", "2026-10-04", "2026-10-25"):
+        for _ in range(400):
+            hour, minute, second = rng.choice(("00", "01", "02", "03")), rng.randrange(60), rng.randrange(60)
+            tail = rng.choice(("", "", ".5", ",125", "Z", ".25Z", "+02:00", " +02:00", "[x]"))
+            text = f"{day}{rng.choice('T ')}{hour}:{minute:02}:{second:02}{tail}"
+            assert reader.seconds(text) == TimeReader(zone=zone).seconds(text), text
+        last = None
+        for text in [f"{day}T{hour}:{minute}:00" for hour in ("01", "02", "02", "03") for minute in ("05", "25", "50")]:
+            last, before = reader.seconds(text, last), last
+            assert last == TimeReader(zone=zone).seconds(text, before), text
+    for rest in ("59:60", "5:00", "59", "59:00.", "60:00", "59:0x", "59:0", "-59:00", "59:00.5x", ""):
+        told = []
+        for each in (reader, TimeReader(zone=zone)):
+            try:
+                told.append(each.seconds(f"{day}T03:{rest}"))
+            except ValueError as error:
+                told.append(str(error))
+        assert told[0] == told[1], rest
