@@ -192,7 +192,8 @@ class Stream:
             moment, written = (UNTIMED, None) if fields.time is None else self._moment(at, fields, row)
             group = self._source.group(at[0]) if self._groups else None
             group = group or fields.group_of(row)
-            result = self._features.result(x, moment.wall)
+            wall = self._times.local(moment.wall) if self._features.has_seasons else moment.wall
+            result = self._features.result(x, wall)
             before = self._model.n_events
             if result is not None:
                 self._pause(moment)

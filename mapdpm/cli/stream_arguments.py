@@ -21,6 +21,7 @@ _MQTT = (
     *("topic", "publish", "qos", "client_id", "tls", "user", "password_file"),
     *("alert_topic", "alert_qos", "status_topic"),
 )
+_NO_ALARM = ", whose learner knows no surprise; give each group a stream and a --state of its own, or watch the scores"
 _TLS = ("ca_file", "cert", "key")
 
 
@@ -94,8 +95,8 @@ def check_settings(arguments: argparse.Namespace, settings: dict[str, Any], save
             for name in ("pause", "time_zone", "time_unit", "date_order", "largest_step")
         ),
         *(
-            (groups and settings[name] is not None, f"--{name}: not with groups")
-            for name in ("states", "features", "alarm")
+            (groups and settings[name] is not None, f"--{name}: not with groups{hint}")
+            for name, hint in (("states", ""), ("features", ""), ("alarm", _NO_ALARM))
         ),
         (
             arguments.likelihood == AUTO and settings["prior"] is not None,

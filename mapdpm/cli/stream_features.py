@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,9 @@ import numpy as np
 from mapdpm import features
 from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.refused import refuse_input
+from mapdpm.cli.time_text import zone_of
 from mapdpm.cli.usage import refuse_argument
-from mapdpm.features import Transformer
+from mapdpm.features import Pipeline, Seasonal, Silence, Spread, Transformer, Union
 from mapdpm.files.errors import refuse_damaged
 
 
@@ -20,6 +23,8 @@ class StreamFeatures:
 
     def __init__(self, transformer: Transformer | None) -> None:
         self.transformer = transformer
+        self.has_seasons = transformer is not None and bool(_seasons(transformer))
+        """Whether results are of the hour or the day, which are those of the clocks of ``--time-zone``."""
         self._before: Any = None
 
     @classmethod
@@ -32,8 +37,8 @@ class StreamFeatures:
             transformer = features.parse(text, settings["dtype"])
         except ValueError as error:
             refuse_argument(f"--features: {error}")
-        if transformer.needs_times and settings["time"] is None:
-            refuse_argument("--features: seasons need --time, the column with the time of each point")
+        if transformer.needs_times:
+            _check_times(transformer, settings)
         if saved is None or saved.columns is None:
             return cls(transformer)
         if repr(saved.features) != repr(transformer):
@@ -74,3 +79,31 @@ class StreamFeatures:
         """Return to where it was before the last point, which the learner refused."""
         if self.transformer is not None:
             self.transformer.adopt(self._before, getattr(self.transformer, "feature_names_in_", None))
+
+
+def _check_times(transformer: Transformer, settings: dict[str, Any]) -> None:
+    """UsageError where points have no times, or times of clocks that features cannot have."""
+    if settings["time"] is None:
+        refuse_argument("--features: seasons need --time, the column with the time of each point")
+    zone = None if settings["time_zone"] is None else zone_of(settings["time_zone"])
+    seasons = _seasons(transformer)
+    if zone in {None, dt.UTC} or not seasons:
+        return
+    if any(each.utc_offset for each in seasons):
+        refuse_argument("--features: with --time-zone hours are those of the zone; leave utc_offset out")
+    if not isinstance(zone, dt.timezone) and any(isinstance(each, Silence) for each in _leaves(transformer)):
+        wrong = "where clocks are set, hours of the zone make gaps, and Silence would find them"
+        refuse_argument(f"--features: {wrong}; leave silence to --alarm, or say --time-zone +01:00")
+
+
+def _seasons(transformer: Transformer) -> list[Seasonal | Spread]:
+    return [each for each in _leaves(transformer) if isinstance(each, (Seasonal, Spread))]
+
+
+def _leaves(transformer: Transformer) -> Iterator[Transformer]:
+    """The transformers that are not made of others."""
+    if isinstance(transformer, (Pipeline, Union)):
+        for part in transformer.parts:
+            yield from _leaves(part)
+    else:
+        yield transformer

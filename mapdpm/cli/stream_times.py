@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +11,7 @@ from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.clock import Clock, Moment
 from mapdpm.cli.time_text import TimeReader
 
+_QUARTER = 900.0  # seconds
 UNTIMED = Moment(None, None, 0.0)
 """The moment of points without times."""
 
@@ -22,6 +25,7 @@ class StreamTimes:
         self._reader = TimeReader(settings["time_unit"], settings["time_zone"], settings["date_order"], say)
         self._clock = Clock()
         self._decided: tuple[str | None, ...] = ()
+        self._quarter, self._offset = math.nan, 0.0
 
     def resume(self, saved: Saved) -> None:
         """Go on with the clock of a checkpoint; KeyError or TypeError where it is damaged."""
@@ -40,6 +44,17 @@ class StreamTimes:
         self._clock, moment = self._clock.taken(t, text, self._settings["largest_step"])
         self.n_doubted += moment.doubted
         return moment
+
+    def local(self, wall: float | None) -> float | None:
+        """The time that clocks show in the zone of ``--time-zone``, for features of the hour and the day."""
+        zone = self._reader.tzinfo
+        if wall is None or zone in {None, dt.UTC}:
+            return wall
+        quarter = math.floor(wall / _QUARTER)  # clocks are set at such times
+        if quarter != self._quarter:
+            offset = dt.datetime.fromtimestamp(quarter * _QUARTER, zone).utcoffset()
+            self._quarter, self._offset = quarter, 0.0 if offset is None else offset.total_seconds()
+        return wall + self._offset
 
     def saved(self) -> dict[str, Any] | None:
         """The clock, for a checkpoint; None where points have no times."""

@@ -93,6 +93,11 @@ class TimeReader:
         self._told: set[str] = set()
         self._hour = _Hour("\0", "", 0.0)  # no date begins so
 
+    @property
+    def tzinfo(self) -> dt.tzinfo | None:
+        """The zone, as far as it is decided."""
+        return self._zone
+
     def seconds(self, text: str, last: float | None = None) -> float:
         """The time in seconds since 1970 (UTC), or from the origin of the numbers; ValueError with the complaint.
 

@@ -1,9 +1,11 @@
 """``mapdpm stream --features``: what a pipeline and a learner find in Python comes out; resumed states; refusals."""
 
+import datetime as dt
 import json
 import math
 import signal
 import time
+import zoneinfo
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 import mapdpm
 from command_line import expected, made, started, streamed, text_of
 from mapdpm import cli, features
+from mapdpm.cli import checkpoint
 from mapdpm.files import container
 
 TEXT = "Lag(1) | Centre(40) + Seasonal('day', 9)"
@@ -139,3 +142,44 @@ def test_what_does_not_fit_is_refused(capsys):
     Path("s.mdpm").write_bytes(container.with_extras(data, {"stream_features": "text"}))
     assert "no array of bytes" in says(1, "data.csv", "--state", "s.mdpm")
     assert math.isfinite(Path("s.mdpm").stat().st_size)
+
+
+@pytest.mark.parametrize("written", ["local", "epoch"])
+def test_seasons_are_those_of_the_zone(written):
+    """Twelve days over the end of summer time: the local hour, against features that are told the local time."""
+    zone = zoneinfo.ZoneInfo("Europe/Berlin")
+    rows = [(1792500000 + 1800 * i, float(i % 7)) for i in range(48 * 12)]
+    local = [dt.datetime.fromtimestamp(t, zone) for t, _ in rows]
+    texts = [f"{at:%Y-%m-%dT%H:%M}" if written == "local" else f"{t}" for at, (t, _) in zip(local, rows, strict=True)]
+    Path("x.csv").write_text("t,v\n" + "".join(f"{at},{v}\n" for at, (_, v) in zip(texts, rows, strict=True)))
+    argv = ["x.csv", "--time", "t", "--features", "Seasonal('hour')", "--state", "s.mdpm"]
+    streamed(*argv, "--time-zone", "Europe/Berlin", "--count", "300")
+    streamed(*argv)
+    told = features.parse("Seasonal('hour')")
+    hours = [t + at.utcoffset().total_seconds() for at, (t, _) in zip(local, rows, strict=True)]
+    told.transform_many([[v] for _, v in rows], t=hours)
+    held = checkpoint.read(Path("s.mdpm")).features
+    for k in range(24):
+        at = hours[-1] + 3600 * k
+        assert held.transform_one([3.0], at) == told.transform_one([3.0], at)
+
+
+def test_gaps_are_those_of_time_itself_where_clocks_are_set(capsys):
+    """Spring and autumn: no silence of an hour, and none that ends before it begins."""
+    zone = zoneinfo.ZoneInfo("Europe/Berlin")
+    for begin in (1774659600, 1792803600):
+        times = [begin + 600 * i for i in range(200)]
+        texts = [f"{dt.datetime.fromtimestamp(t, zone):%Y-%m-%dT%H:%M}" for t in times]
+        Path("x.csv").write_text("t,v\n" + "".join(f"{text},{i % 7}\n" for i, text in enumerate(texts)))
+        argv = ["x.csv", "--time", "t", "--time-zone", "Europe/Berlin", "--restart", "--state", "s.mdpm", "--features"]
+        streamed(*argv, "Silence(20)")
+        told = features.parse("Silence(20)")
+        told.transform_many([[0.0]] * len(times), t=times)
+        held = checkpoint.read(Path("s.mdpm")).features
+        assert held.transform_one([0.0], times[-1] + 900) == told.transform_one([0.0], times[-1] + 900)
+    capsys.readouterr()
+    streamed(*argv, "Seasonal('hour') + Silence(20)", code=2)
+    assert "Silence would find them; leave silence to --alarm, or say --time-zone +01:00" in capsys.readouterr().err
+    streamed(*argv, "Lag(1) | Spread('hour', utc_offset=1)", code=2)
+    assert "with --time-zone hours are those of the zone; leave utc_offset out" in capsys.readouterr().err
+    streamed(*argv[:4], "+01:00", *argv[5:], "Seasonal('hour') + Silence(20)")
