@@ -20,7 +20,7 @@ _TOLD = 1e8
 """A number from here on says its unit: 1973 in seconds. Smaller ones may count from any origin."""
 _HINT = "times are numbers since 1970, or dates such as 2026-10-25T10:00:00+02:00 or 2026-10-25 10:00"
 ORDERS = ("dmy", "mdy")
-_MONTHS, _CENTURY = 12, 100
+_MONTHS, _SHORT = 12, 2  # the digits of a short year
 _LARGEST = {"s": 1e11, "ms": 1e14, "us": 1e17}  # the year 5138; 1973 in the next unit
 
 _DATE = re.compile(
@@ -127,10 +127,11 @@ class TimeReader:
             _refuse(text)
         part = found.groupdict()
         if part["slash"]:
-            year, (month, day) = int(part["Y4"]), self._ordered(text, int(part["first"]), int(part["second"]))
+            written, (month, day) = part["Y4"], self._ordered(text, int(part["first"]), int(part["second"]))
         else:
-            year, month, day = (int(part[name] or part[f"{name}2"] or part[f"{name}3"]) for name in ("Y", "m", "d"))
-        year += 2000 if year < _CENTURY else 0
+            written, *others = (part[name] or part[f"{name}2"] or part[f"{name}3"] for name in ("Y", "m", "d"))
+            month, day = map(int, others)
+        year = int(written) + (2000 if len(written) == _SHORT else 0)
         hour, minute, second = (int(part[name] or 0) for name in ("H", "M", "S"))
         if part["half"]:
             hour = hour % 12 + 12 * (part["half"].lower() == "p") if 1 <= hour <= 12 else 99  # noqa: PLR2004

@@ -5,7 +5,7 @@ import random
 import zoneinfo
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mapdpm.cli.time_text import UNITS, TimeReader, is_time, zone_of
@@ -94,6 +94,7 @@ def test_what_is_no_time(text, says):
         TimeReader().seconds(text)
 
 
+@example(dt.datetime(99, 1, 1, tzinfo=dt.UTC), "T")
 @given(st.datetimes(timezones=st.sampled_from([dt.UTC, BERLIN]) | st.timezones()), st.sampled_from("T "))
 def test_every_date_with_an_offset(when, mark):
     offset = when.utcoffset()
