@@ -380,7 +380,7 @@ def test_equal_points_under_an_alpha_above_their_number():
 
 
 def test_threads_may_read_a_fitted_model():
-    """docs/streams.md: calls that only read have the same answers from several threads at once."""
+    """Calls that only read have the same answers from several threads at once."""
     X = blobs(n=400)
     model, alone = (MAPDPM(likelihood=prior()).fit(X) for _ in range(2))
     wanted = alone.predict(X), alone.score_samples(X), alone.predict_proba(X)
