@@ -164,6 +164,7 @@ def builder(module: str, real: str) -> FFI:
             ("MAPDPM_STATES", None),
             ("MAPDPM_SURPRISE", None),
             ("MAPDPM_RELEVANCE", None),
+            ("MAPDPM_RESOLUTION", None),
         ],
         extra_compile_args=_FLAGS,
         libraries=["m"] if os.name == "posix" else [],
@@ -189,7 +190,8 @@ def load_clone(clone: str, folder: Path, common: Path | None = None) -> tuple[An
     source, library = folder / "_c64.c", folder / "_c64.abi3.so"
     float64.emit_c_code(str(source))
     chosen = "-DMAPDPM_NO_CLONES" if clone == "default" else f'-DMAPDPM_ONE_CLONE="{clone}"'
-    switches = [f"-DMAPDPM_{name}" for name in ("REAL=double", "MISSING", "GROUPS", "STATES", "SURPRISE", "RELEVANCE")]
+    parts = ("REAL=double", "MISSING", "GROUPS", "STATES", "SURPRISE", "RELEVANCE", "RESOLUTION")
+    switches = [f"-DMAPDPM_{name}" for name in parts]
     folders = [f"-I{sysconfig.get_path('include')}", f"-I{_ROOT / _KERNELS}"]
     compiling = [shutil.which("gcc") or "gcc", *_FLAGS, *switches, *folders, "-fPIC"]
     sources = [str(_ROOT / path) for path in (*_files(".c"), *_WRITTEN)]

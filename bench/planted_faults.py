@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 QUICK = "not slow and not complete"
-PARTS = ("MISSING", "GROUPS", "STATES", "SURPRISE", "RELEVANCE")
+PARTS = ("MISSING", "GROUPS", "STATES", "SURPRISE", "RELEVANCE", "RESOLUTION")
 FLAGS = " ".join(("-std=c99 -O1 -DMAPDPM_NO_CLONES", *(f"-DMAPDPM_{part}" for part in PARTS)))
 CC = ["cc", *FLAGS.split(), "-DMAPDPM_REAL=double"]
 SECONDS = 900

@@ -105,6 +105,9 @@ typedef MAPDPM_REAL mapdpm_real;
     ((((size_t)(K) + 1) * ((sizeof(mapdpm_real) == 4 ? 2 : 1) * (1 + 2 * (size_t)(D))) + (size_t)(K)) *                \
      sizeof(mapdpm_real))
 
+/* The further bytes of a learner that finds the steps of its features. */
+#define MAPDPM_RESOLUTION_BYTES(D) (((size_t)(D) * sizeof(mapdpm_real) + 7) / 8 * 8)
+
 /* The id of no cluster, and the number of no group. */
 #define MAPDPM_NO_ID UINT32_C(0xffffffff)
 
@@ -237,6 +240,10 @@ typedef struct mapdpm_options {
                                     * this share of all points. Rare clusters do not make a point less surprising */
     uint32_t relevance;            /* 1: clusters are found in the features that carry them, which the warm-up finds and
                                     * the learner follows (only with MAPDPM_RELEVANCE and a warm-up, without a base) */
+    uint32_t resolution;           /* 1: the warm-up finds the steps in which values come, such as 0.1 of a thermometer, so
+                                    * that equal values are no cluster. 2: they are given by `steps` (only with
+                                    * MAPDPM_RESOLUTION, 1 only with a warm-up) */
+    const mapdpm_real *steps;      /* [n_features], 0 where values are exact */
 } mapdpm_options;
 
 typedef struct mapdpm_event {
@@ -272,7 +279,8 @@ typedef struct mapdpm_stream {
     uint8_t surprise;
     uint16_t queue;
     uint16_t when_full;
-    uint16_t relevance;
+    uint8_t relevance;
+    uint8_t resolution;
     uint8_t missing;
     uint8_t with_base;
     uint16_t lag;
@@ -427,6 +435,10 @@ int mapdpm_predict_many(const mapdpm_stream *stream, const mapdpm_real *x, size_
  * gains by the clusters over one cluster of all points; NaN where fewer than 8 values are known. For a learner with options.relevance, after its warm-up. O(K D). */
 int mapdpm_get_relevance(const mapdpm_stream *stream, unsigned char *relevant, mapdpm_real *nats);
 
+/* The step of each feature, 0 where its values are exact: steps[D]. For a learner with options.resolution, after its warm-up,
+ * or from the start where they were given. */
+int mapdpm_get_resolution(const mapdpm_stream *stream, mapdpm_real *steps);
+
 /* The current id of the cluster that had this id, after merges. Also takes provisional ids of the warm-up. */
 int mapdpm_resolve(const mapdpm_stream *stream, uint32_t id, uint32_t *now);
 
@@ -485,7 +497,7 @@ int mapdpm_resweep(mapdpm_stream *stream, const mapdpm_real *x, const int64_t *t
  * MAPDPM_E_SPACE if too few slots are free. Call mapdpm_reduce afterwards to merge. */
 int mapdpm_pool(mapdpm_stream *stream, const mapdpm_stream *from);
 
-/* Insert one cluster of a weight, a mean less this learner's anchor, and a variance M2 / weight. It gets a new id.
+/* Insert one cluster of a weight, a mean less this learner's anchor, and a variance M2 / weight, that of values. It gets a new id.
  * MAPDPM_E_SPACE if no slot is free. Statistics only, so that no prior counts twice. */
 int mapdpm_insert(mapdpm_stream *stream, const mapdpm_cluster *cluster, const mapdpm_real *mean,
                   const mapdpm_real *variance);

@@ -144,6 +144,13 @@ typedef mapdpm_real md_real;
 #define HAS_RELEVANCE(s) ((void)(s), 0)
 #endif
 
+#ifdef MAPDPM_RESOLUTION
+#define HAS_RESOLUTION(s) ((s)->resolution != 0)
+#else
+#define HAS_RESOLUTION(s) ((void)(s), 0)
+#endif
+enum { STEPS_FOUND = 1, STEPS_GIVEN = 2 };
+
 #ifdef MAPDPM_NO_KNOWN_VARIANCE
 #define IS_GAMMA(s) ((void)(s), 1)
 #else
@@ -193,7 +200,7 @@ static inline int is_compiled_for(const mapdpm_options *o)
            MD_WINDOW(o) == o->window &&
            HAS_GROUPS(o) == (o->max_groups > 0) && HAS_BASE(o) == (o->with_base != 0) &&
            HAS_STATES(o) == (o->lag > 0) && HAS_SURPRISE(o) == (o->surprise != 0) &&
-           HAS_RELEVANCE(o) == (o->relevance != 0);
+           HAS_RELEVANCE(o) == (o->relevance != 0) && HAS_RESOLUTION(o) == (o->resolution != 0);
 }
 
 /* Whether memory is aligned for the largest number. */

@@ -27,7 +27,7 @@ RULES = importlib.import_module("web.rules").rules()
 SOURCES = (HERE / "learner.c", PAIR / "mapdpm.c", ROOT / "c_kernels" / "firmware" / "boards" / "memory.c")
 COMPILER = "clang --target=wasm32 -std=c99 -O2 -Wall -Wextra -ffreestanding -fno-builtin-memcpy -fno-builtin-memset"
 LINKER = "-nostdlib -Wl,--no-entry -Wl,--strip-all -Wl,-z,stack-size=16384"
-SWITCHES = "-DMAPDPM_REAL=float -DMAPDPM_SURPRISE -DMAPDPM_RELEVANCE -DMAPDPM_MISSING"
+SWITCHES = "-DMAPDPM_REAL=float -DMAPDPM_SURPRISE -DMAPDPM_RELEVANCE -DMAPDPM_RESOLUTION -DMAPDPM_MISSING"
 CHANNELS = ("accel_x", "accel_y", "accel_z")
 IMPORT = re.compile(r'^import (\{ [^}]+ \}) from "\./(\w+)\.js";$', flags=re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|class|function) (\w+))", flags=re.MULTILINE)

@@ -9,7 +9,7 @@ enum { FEATURES = 8, SLOTS = 32, WARMUP = 1000, BATCH = 256, EVENTS = 1024, FILE
 #define EXPORT(name) __attribute__((export_name(#name)))
 #define STATE_BYTES                                                                                                    \
     (MAPDPM_STATE_BYTES_WITH(FEATURES, SLOTS, WARMUP, 0, 1) + MAPDPM_SURPRISE_BYTES(SLOTS) +                           \
-     MAPDPM_RELEVANCE_BYTES(FEATURES, 1) + MAPDPM_QUEUE_BYTES(FEATURES, 1))
+     MAPDPM_RELEVANCE_BYTES(FEATURES, 1) + MAPDPM_RESOLUTION_BYTES(FEATURES) + MAPDPM_QUEUE_BYTES(FEATURES, 1))
 
 static struct {
     uint32_t n_features;
@@ -83,6 +83,7 @@ EXPORT(begin) int begin(void)
     options.half_life = settings.half_life;
     options.surprise = 1;
     options.relevance = settings.warmup > 0;
+    options.resolution = settings.warmup > 0;
     options.rare = (mapdpm_real)0.02;
     if (settings.n_features < 1 || settings.n_features > FEATURES)
         return MAPDPM_E_ARGUMENT;

@@ -7,7 +7,7 @@ else()
 endif()
 
 set(mapdpm_switches)
-foreach(switch MISSING GROUPS STATES SURPRISE RELEVANCE
+foreach(switch MISSING GROUPS STATES SURPRISE RELEVANCE RESOLUTION
                NO_WARMUP NO_WINDOW NO_FORGETTING NO_KNOWN_VARIANCE NO_SPLIT NO_ERROR_NAMES)
   if(CONFIG_MAPDPM_${switch})
     list(APPEND mapdpm_switches MAPDPM_${switch})

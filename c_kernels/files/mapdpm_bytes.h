@@ -15,8 +15,9 @@ enum {
 };
 enum { TRANSFORMERS = 12 };
 enum { MD_REAL = sizeof(mapdpm_real) };
-/* The place of the flags in the header, and those of a stream that knows surprises, or has a queue. */
-enum { MD_FLAGS = 10, WITH_SURPRISE = 2, WITH_QUEUE = 4, WITH_RELEVANCE = 8 };
+/* The place of the flags in the header, and those of a stream that knows surprises, has a queue, or chooses its features; the
+ * place of two bits that say where it has steps from, and both. */
+enum { MD_FLAGS = 10, WITH_SURPRISE = 2, WITH_QUEUE = 4, WITH_RELEVANCE = 8, STEPS_AT = 4, WITH_RESOLUTION = 48 };
 
 #define MD_MAGIC UINT32_C(0x4d50444d) /* MDPM */
 

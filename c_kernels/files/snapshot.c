@@ -68,8 +68,8 @@ int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
 static uint64_t flags_of(unsigned kind)
 {
     if (kind == MD_STREAM)
-        return WITH_SURPRISE | WITH_QUEUE | WITH_RELEVANCE;
-    return kind == STREAM_OF_GROUPS || kind == STREAM_OF_STATES ? WITH_QUEUE | WITH_RELEVANCE : 0;
+        return WITH_SURPRISE | WITH_QUEUE | WITH_RELEVANCE | WITH_RESOLUTION;
+    return kind == STREAM_OF_GROUPS || kind == STREAM_OF_STATES ? WITH_QUEUE | WITH_RELEVANCE | WITH_RESOLUTION : 0;
 }
 
 int mapdpm_header_check(const unsigned char *file, uint64_t file_bytes, int kind)

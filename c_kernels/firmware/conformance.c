@@ -56,6 +56,9 @@ static mapdpm_options options_of(int kind)
 #ifdef MAPDPM_RELEVANCE
     o.relevance = o.warmup > 0;
 #endif
+#ifdef MAPDPM_RESOLUTION
+    o.resolution = o.warmup > 0;
+#endif
     o.rare = o.surprise ? (mapdpm_real)0.0625 : 0;
     o.parameters = o.warmup > 0 ? NULL : prior;
     return o;

@@ -32,7 +32,8 @@ static inline uint32_t random16(data_stream *g)
 
 /* The next point, in steps of 2^-15. Centres are at least 10 apart; the noise has a standard deviation of 1.15. With
  * missing values each value is missing with probability 1/8, but never all. States last for 16 points or so, and overlap:
- * their centres are at least 2 apart. Learners that choose features get noise in the last one of WARM_UP. Returns the number of the cluster. */
+ * their centres are at least 2 apart. Learners that choose features get noise in the last
+ * one of WARM_UP, and those that know steps halves in the first. Returns the number of the cluster. */
 static inline uint32_t next_point(data_stream *g, mapdpm_real *x)
 {
     const uint32_t clusters = g->kind == FULL ? 11 : 6, next = random16(g) % clusters;
@@ -51,6 +52,10 @@ static inline uint32_t next_point(data_stream *g, mapdpm_real *x)
             place += (int32_t)g->n * ((int32_t)(c * 5u % 7u) - 3) * 20;
         for (i = 0; i < 4; i++)
             place += (int32_t)random16(g) - 32768;
+#ifdef MAPDPM_RESOLUTION
+        if (g->kind == WARM_UP && d == 0)
+            place = place / 16384 * 16384;
+#endif
         x[d] = (mapdpm_real)place / 32768;
         if (missing >> d & 1u && missing != 7u) {
             const volatile mapdpm_real zero = 0;

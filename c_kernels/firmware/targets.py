@@ -119,7 +119,7 @@ def pipelines(target: Target) -> Target:
 
 def assessments(target: Target) -> Target:
     """The target whose learners assess points and choose features, for the smallest chip cannot hold all."""
-    switches = "-DMAPDPM_MISSING -DMAPDPM_SURPRISE -DMAPDPM_RELEVANCE"
+    switches = "-DMAPDPM_MISSING -DMAPDPM_SURPRISE -DMAPDPM_RELEVANCE -DMAPDPM_RESOLUTION"
     return target._replace(name=f"{target.name}-surprise", switches=switches, group="surprise")
 
 

@@ -73,6 +73,7 @@ static inline void next_options(input *t, mapdpm_options *o, mapdpm_real *parame
     if (o->lag > 0 && c % 8 != 7) /* else they are refused with groups or a window */
         o->max_groups = o->with_base = o->window = 0;
     o->relevance = o->warmup > 0 && o->with_base == 0 && (b ^ c) % 2 == 0;
+    o->resolution = o->warmup > 0 && (a ^ b) % 2 == 0;
     o->gamma = c & 8 && (o->max_groups > 0 || o->lag > 0) ? next_real(t) : 1;
     o->kappa = o->lag > 0 && c & 64 ? next_real(t) : 0;
     for (d = 0; d < 3 * D_MOST; d++)

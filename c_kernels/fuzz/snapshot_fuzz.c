@@ -43,6 +43,7 @@ static size_t a_snapshot(unsigned which, uint8_t *file, size_t capacity)
         o.kappa = which >> 23 & 1u;
     }
     o.relevance = warms && !o.with_base && (which >> 26 & 1u);
+    o.resolution = warms && (which >> 27 & 1u);
     s = new_stream(mapdpm_stream_bytes(&o));
     MUST(mapdpm_init(s, mapdpm_stream_bytes(&o), &o) == MAPDPM_OK);
     for (i = 0; i < points; i++) {

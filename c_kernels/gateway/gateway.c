@@ -71,6 +71,8 @@ int mapdpm_insert_counted(mapdpm_stream *s, const mapdpm_cluster *cluster, const
             counts_in(s, slot)[d] = count;
         mean_in(s, slot)[d] = count > 0 ? mean[d] * unit : 0;
         squares_in(s, slot)[d] = variance[d] * unit * unit * count;
+        if (HAS_RESOLUTION(s))
+            squares_in(s, slot)[d] += cell_of(s, d) * count;
     }
     n = to_uint64(cluster->weight + MD_HALF);
     s->n_seen += n;

@@ -36,6 +36,9 @@
  * its marks, if it carries none and if its values repeat; how unusual its values were of late, or how many times in a row
  * it fell short.
  *
+ * A learner that knows the steps of its features has behind it: the step of each feature[D], 0 where it has none, in the
+ * user's units (reals).
+ *
  * A learner with a queue has last: times[Q] (int64) | the state of the settlement | points[Q][D] (reals) | points in the
  * queue, the place of the first, groups[Q] (uint32).
  */
@@ -228,6 +231,24 @@ static inline uint32_t *queue_length(const mapdpm_stream *s)
 static inline uint32_t *queue_first(const mapdpm_stream *s) { return queue_length(s) + 1; }
 static inline uint32_t *queue_groups(const mapdpm_stream *s) { return queue_length(s) + 2; }
 
+/* ---- the steps of features ---------------------------------------------------------------------------------------- */
+
+static inline size_t resolution_bytes(const mapdpm_stream *s)
+{
+    return HAS_RESOLUTION(s) ? MAPDPM_RESOLUTION_BYTES(MD_FEATURES(s)) : 0;
+}
+static inline md_real *resolution_of(const mapdpm_stream *s)
+{
+    return (md_real *)address_of(s, s->bytes - queue_bytes(s) - resolution_bytes(s));
+}
+/* The variance of a value within its cell, in coordinates. */
+static inline md_real cell_of(const mapdpm_stream *s, size_t d)
+{
+    const md_real step = resolution_of(s)[d] * unit_of(s)[d];
+
+    return step * step / 12;
+}
+
 /* ---- features that carry clusters -------------------------------------------------------------------------------- */
 
 /* The mark of a feature that carries none, and of one whose values repeat; of one of the best ones so far, and of one with
@@ -245,7 +266,7 @@ static inline size_t relevance_bytes(const mapdpm_stream *s)
 #ifdef MAPDPM_RELEVANCE
 static inline md_real *background_of(const mapdpm_stream *s)
 {
-    return (md_real *)address_of(s, s->bytes - queue_bytes(s) - relevance_bytes(s));
+    return (md_real *)address_of(s, s->bytes - queue_bytes(s) - resolution_bytes(s) - relevance_bytes(s));
 }
 #else
 #define background_of(s) slot_of(s, 0)

@@ -81,7 +81,8 @@ static inline void add_compensated(md_real *sum, size_t low, md_real x)
 
 static inline md_real low_part(const md_real *sum, size_t low) { return COMPENSATED && low ? sum[low] : 0; }
 
-/* Add a point of weight w; w < 0 removes one, but never the last. */
+/* Add a point of weight w; w < 0 removes one, but never the last. Where its values have steps, it adds the variance of
+ * its cells, too (docs/maths.md, section 34). */
 static inline void moments_add(const mapdpm_stream *s, md_real *moments, size_t low, const md_real *x, md_real w)
 {
     md_real *const mean = mean_in(s, moments), *const squares = squares_in(s, moments),
@@ -111,6 +112,8 @@ static inline void moments_add(const mapdpm_stream *s, md_real *moments, size_t 
         delta = (t - mean[d]) - low_part(mean + d, low);
         add_compensated(mean + d, low, delta * share);
         add_compensated(squares + d, low, w * delta * ((t - mean[d]) - low_part(mean + d, low)));
+        if (HAS_RESOLUTION(s))
+            add_compensated(squares + d, low, w * cell_of(s, d));
         if (!(squares[d] > 0)) { /* rounding: the mean may step past a value that it almost equals */
             squares[d] = 0;
             if (COMPENSATED && low)

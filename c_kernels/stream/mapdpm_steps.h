@@ -46,6 +46,7 @@ typedef struct {
 } feature_spread;
 MAPDPM_INTERNAL feature_spread stream_spread(const mapdpm_stream *s, size_t d, int source);
 MAPDPM_INTERNAL void stream_revisit_prior(mapdpm_stream *s);
+MAPDPM_INTERNAL void stream_adopt_prior(mapdpm_stream *s);
 
 /* Features that carry clusters (relevance.c), and the search of the warm-up for them (relevance_search.c). */
 MAPDPM_INTERNAL md_real relevance_gain(const mapdpm_stream *s, size_t d);
@@ -59,6 +60,11 @@ MAPDPM_INTERNAL int relevance_is_chosen(const settling *z);
 MAPDPM_INTERNAL void relevance_learn(mapdpm_stream *s, const md_real *x, int64_t before);
 MAPDPM_INTERNAL void relevance_judge(mapdpm_stream *s);
 
+/* The steps of features (resolution.c). */
+MAPDPM_INTERNAL int resolution_is_sound(const mapdpm_stream *s);
+MAPDPM_INTERNAL void resolution_look(mapdpm_stream *s, const md_real *x);
+MAPDPM_INTERNAL int resolution_set(mapdpm_stream *s, const md_real *steps);
+MAPDPM_INTERNAL void resolution_find(mapdpm_stream *s, size_t d);
 
 MAPDPM_INTERNAL int stream_is_valid(const mapdpm_stream *s);
 

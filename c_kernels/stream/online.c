@@ -6,6 +6,9 @@
  */
 #include "stream/mapdpm_steps.h"
 
+/* How many points come between two looks for steps: a power of 2. */
+enum { LOOKS_FOR_STEPS = 8 };
+
 /* Returns MAPDPM_OK if x can be learned or scored. */
 int stream_check_point(const mapdpm_stream *s, const md_real *x)
 {
@@ -208,6 +211,8 @@ int stream_learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, 
         stream_revisit(s, x, *id);
     if (HAS_RELEVANCE(s))
         relevance_learn(s, x, before);
+    if (HAS_RESOLUTION(s) && s->n_seen % LOOKS_FOR_STEPS == 0)
+        resolution_look(s, x);
     if (revisits_prior(s))
         stream_revisit_prior(s);
     if (HAS_RELEVANCE(s) && modulo(s->n_seen, MD_WARMUP(s)) == 0)

@@ -122,14 +122,15 @@ static md_real try_source(mapdpm_stream *s, int source, const md_real *kept, md_
     return joint_of(s, source);
 }
 
-/* Give the moments the units of the new prior: powers of 2, so that no digit is lost. */
+/* Give moments the unit of the new prior: a power of 2, so that no digit is lost. */
 static void change_units(mapdpm_stream *s, md_real *moments, size_t d, md_real ratio)
 {
     mean_in(s, moments)[d] *= ratio;
     squares_in(s, moments)[d] *= ratio * ratio;
 }
 
-static void adopt(mapdpm_stream *s)
+/* Take b0 and c0 as they are now for the prior. Scores of slots are to be computed anew afterwards. */
+void stream_adopt_prior(mapdpm_stream *s)
 {
     uint32_t k;
     size_t d, i;
@@ -175,7 +176,7 @@ void stream_revisit_prior(mapdpm_stream *s)
     }
     if (best > joint + at_least(HYSTERESIS, LEAST_GAIN * numbers_in(s))) {
         (void)try_source(s, source, kept, most_c0);
-        adopt(s);
+        stream_adopt_prior(s);
     } else {
         memcpy(noise_scale_of(s), kept, bytes);
         set_c0(s, c0);

@@ -36,6 +36,7 @@ int mapdpm_get_options(const mapdpm_stream *s, mapdpm_options *o)
         o->rare = *rare_share(s);
     }
     o->relevance = s->relevance;
+    o->resolution = s->resolution;
     if (HAS_STATES(s)) {
         o->lag = s->lag;
         o->gamma = *share_gamma(s);
@@ -103,11 +104,13 @@ static int get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *clust
     for (d = 0; d < MD_FEATURES(s); d++) {
         const md_real *const slot = slot_of(s, k), n = counts_in(s, slot)[d * count_step(s)] * decay;
         const md_real m = mean_in(s, slot)[d] + low_part(mean_in(s, slot) + d, half_size(s));
+        const md_real cell = HAS_RESOLUTION(s) ? cell_of(s, d) : 0;
 
         if (mean)
             mean[d] = m / unit_of(s)[d] + (is_relative ? 0 : anchor_of(s)[d]);
         if (variance)
-            variance[d] = n > 0 ? squares_in(s, slot)[d] * decay / n / unit_of(s)[d] / unit_of(s)[d] : 0;
+            variance[d] =
+                n > 0 ? at_least(squares_in(s, slot)[d] * decay / n - cell, 0) / unit_of(s)[d] / unit_of(s)[d] : 0;
     }
     return 1;
 }

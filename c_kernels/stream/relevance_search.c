@@ -9,8 +9,9 @@ enum { MOST_CLIMBS = 4, MOST_COMPARED = 256 };
 /* A feature of one normal cluster has a larger statistic of its skewness and kurtosis (Jarque and Bera) in one of 20 sets. */
 #define ODD_SHAPE ((md_real)6)
 
-/* The searches: last the best again, or all features whatever they carry. */
-enum { FROM_ALL = 0, ALONE = 1, TOGETHER = 2, AGAIN = 3, IN_ALL = 4 };
+/* The searches: last the best again; where values repeat, all features whatever they carry, and if these hide clusters the
+ * best once more. */
+enum { FROM_ALL = 0, ALONE = 1, TOGETHER = 2, AGAIN = 3, IN_ALL = 4, LAST = 5 };
 
 /* The part of the log joint of the warm-up that is of features without clusters, but for units. */
 md_real relevance_joint(const mapdpm_stream *s)
@@ -186,35 +187,59 @@ static int begin_together(mapdpm_stream *s)
     return any && differ;
 }
 
-/* The best features once more, with their prior; or all, from the start, where values repeat. */
-static void search_again(mapdpm_stream *s, settling *z)
+/* The best features once more, with their prior. */
+static void search_again(mapdpm_stream *s, settling *z, uint16_t search)
 {
-    size_t d;
-
-    z->search = AGAIN;
+    z->search = search;
     z->best_share = z->chosen_share;
     z->best_shape = z->chosen_shape;
     search_in(s, MD_CHOSEN);
+}
+
+/* Mark the features whose values repeat. Returns whether any of those that carry clusters has no step: then each such value
+ * would be a cluster. */
+static int mark_repeats(mapdpm_stream *s)
+{
+    size_t d;
+    int any = 0;
+
     for (d = 0; d < MD_FEATURES(s); d++)
-        if (repeats(s, d))
+        if (repeats(s, d)) {
             relevance_of(s)[d] |= MD_REPEATS;
-    if (relevance_repeats(s)) {
-        z->search = IN_ALL;
-        search_in(s, 0);
+            any |= is_relevant(s, d) && !(HAS_RESOLUTION(s) && resolution_of(s)[d] > 0);
+        }
+    return any;
+}
+
+/* What follows the search in the best features: all of them are taken where values repeat and as many clusters are found, for
+ * their noise holds values together that steps and diagonal covariances do not. Returns 0 after the last search. */
+static int search_all(mapdpm_stream *s, settling *z)
+{
+    size_t d;
+
+    if (z->search == AGAIN) {
+        z->climbs = mark_repeats(s) || s->n_clusters > UINT16_MAX ? 0 : (uint16_t)s->n_clusters; /* to be found in all */
+        if (relevance_repeats(s)) {
+            z->search = IN_ALL;
+            search_in(s, 0);
+            return 1;
+        }
+    } else if (z->search == IN_ALL && s->n_clusters < z->climbs) {
+        search_again(s, z, LAST);
+        return 1;
     }
+    for (d = 0; d < MD_FEATURES(s); d++)
+        relevance_of(s)[d] &= z->search == LAST ? MD_IRRELEVANT : MD_IRRELEVANT | MD_REPEATS;
+    return 0;
 }
 
 /* A search has ended, with clusters of this log joint. Set the features of the next one and return 1; 0 after the last. */
 int relevance_next(mapdpm_stream *s, settling *z, md_real joint)
 {
     int is_clear = 0;
-    size_t d;
 
-    if (z->search >= AGAIN) {
-        for (d = 0; d < MD_FEATURES(s); d++)
-            relevance_of(s)[d] &= MD_IRRELEVANT | MD_REPEATS;
-        return 0;
-    }
+    if (z->search >= AGAIN)
+        return search_all(s, z);
     if (z->search == ALONE) {
         if (has_own_clusters(s, z->feature))
             relevance_of(s)[z->feature] |= MD_ALONE;
@@ -233,10 +258,10 @@ int relevance_next(mapdpm_stream *s, settling *z, md_real joint)
         z->search = TOGETHER;
         z->climbs = 0;
     } else {
-        search_again(s, z);
+        search_again(s, z, AGAIN);
     }
     return 1;
 }
 
 /* Whether the search that begins has its prior: it is the best one again. */
-int relevance_is_chosen(const settling *z) { return z->search == AGAIN; }
+int relevance_is_chosen(const settling *z) { return z->search == AGAIN || z->search == LAST; }

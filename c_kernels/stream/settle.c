@@ -6,7 +6,7 @@
 enum { ROUNDS = 2, N_SHARES = 4, N_SHAPES = 3, LAST_TRIAL = N_SHARES + N_SHAPES };
 
 /* Beyond the steps of warmup.c, in the same field. */
-enum { AT_PRIOR = 16, AT_CREATION = 17 };
+enum { AT_PRIOR = 16, AT_CREATION = 17, AT_STEPS = 18 };
 
 /* The mean and the variance of a feature over the warm-up. They start from the first value, so that an offset costs no
  * digits. A constant feature has no scale and gets variance 1. */
@@ -98,6 +98,9 @@ static int set_prior(mapdpm_stream *s, const settling *z)
         warmup_spread(s, d, &parameters[d], &variance);
         if (z->round == 0)
             parameters[D + 2 + d] = z->share * z->shape * variance;
+        if (HAS_RESOLUTION(s)) /* no cluster is narrower than a cell */
+            parameters[D + 2 + d] =
+                at_least(parameters[D + 2 + d], z->shape * (resolution_of(s)[d] * resolution_of(s)[d] / 12));
     }
     for (d = 0; d < D; d++)
         if (!(parameters[D + 2 + d] >= LEAST_VARIANCE))
@@ -208,13 +211,20 @@ void settle_begin(settling *z)
 {
     memset(z, 0, sizeof *z);
     z->worth = -LARGEST_REAL;
-    begin_trial(z);
+    z->step = AT_STEPS;
 }
 
 int settle_step(mapdpm_stream *s, settling *z)
 {
     int error;
 
+    if (z->step == AT_STEPS) {
+        if (HAS_RESOLUTION(s) && s->resolution == STEPS_FOUND && z->i < MD_FEATURES(s)) {
+            resolution_find(s, z->i++);
+            return 1;
+        }
+        begin_trial(z);
+    }
     if (z->step == AT_PRIOR) {
         error = set_prior(s, z);
         if (error != MAPDPM_OK)

@@ -28,6 +28,8 @@ static int is_sound(const mapdpm_options *o)
         return 0;
     if (o->relevance > 1 || (o->relevance && (o->warmup == 0 || o->with_base)))
         return 0;
+    if (o->resolution > STEPS_GIVEN || (o->resolution == STEPS_FOUND && o->warmup == 0))
+        return 0;
     return (o->max_groups > 0 || o->with_base == 0) && is_compiled_for(o);
 }
 
@@ -45,7 +47,8 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->warmup = o->warmup;
     s->window = o->window;
     s->when_full = (uint16_t)o->when_full;
-    s->relevance = (uint16_t)o->relevance;
+    s->relevance = (uint8_t)o->relevance;
+    s->resolution = (uint8_t)o->resolution;
     s->missing = (uint8_t)o->missing;
     s->max_groups = o->max_groups;
     s->with_base = (uint8_t)o->with_base;
@@ -76,7 +79,8 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     }
     if (HAS_SURPRISE(s))
         bytes += (SURPRISE_REALS + K) * sizeof(md_real) + 4 * (K + SURPRISE_WORDS);
-    bytes = (bytes + 7) / 8 * 8 + relevance_bytes(s) + (MD_QUEUE(s) > 0 ? MAPDPM_QUEUE_BYTES(D, MD_QUEUE(s)) : 0);
+    bytes = (bytes + 7) / 8 * 8 + relevance_bytes(s) + resolution_bytes(s) +
+            (MD_QUEUE(s) > 0 ? MAPDPM_QUEUE_BYTES(D, MD_QUEUE(s)) : 0);
     s->bytes = (uint32_t)bytes;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX;
 }
@@ -202,6 +206,8 @@ int mapdpm_init(mapdpm_stream *s, size_t bytes, const mapdpm_options *o)
     error = stream_reset(s, o);
     if (error == MAPDPM_OK && !IS_WARMING(s))
         error = stream_set_prior(s, o->parameters);
+    if (error == MAPDPM_OK && HAS_RESOLUTION(s) && s->resolution == STEPS_GIVEN)
+        error = resolution_set(s, o->steps);
     if (error != MAPDPM_OK)
         s->bytes = 0;
     return error;

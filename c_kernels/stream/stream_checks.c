@@ -314,7 +314,7 @@ int stream_is_valid(const mapdpm_stream *s)
     for (i = 0; i < buffer_size(s); i++)
         if (!is_kept_point(s, i))
             return 0;
-    if (HAS_RELEVANCE(s) && !is_background(s))
+    if ((HAS_RELEVANCE(s) && !is_background(s)) || (HAS_RESOLUTION(s) && !resolution_is_sound(s)))
         return 0;
     if ((HAS_SURPRISE(s) && !are_counts(s)) || (MD_QUEUE(s) > 0 && !is_queue(s)))
         return 0;

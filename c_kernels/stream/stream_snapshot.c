@@ -82,6 +82,8 @@ static void transfer_arrays(cursor *c, mapdpm_stream *s)
         transfer_clusters(c, s, background_of(s), moments_size(s), MD_REAL);
         transfer_clusters(c, s, relevance_of(s), MD_FEATURES(s), 4);
     }
+    if (HAS_RESOLUTION(s))
+        transfer(c, resolution_of(s), MD_FEATURES(s), MD_REAL);
     if (HAS_GROUPS(s)) {
         transfer(c, n_groups_of(s), 1, 4);
         transfer(c, all_tables_of(s), 1, MD_REAL);
@@ -120,14 +122,16 @@ static int kind_of(const mapdpm_stream *s)
 static unsigned flags_in(const mapdpm_stream *s)
 {
     return (HAS_SURPRISE(s) ? WITH_SURPRISE : 0u) | (MD_QUEUE(s) > 0 ? WITH_QUEUE : 0u) |
-           (HAS_RELEVANCE(s) ? WITH_RELEVANCE : 0u);
+           (HAS_RELEVANCE(s) ? WITH_RELEVANCE : 0u) | (HAS_RESOLUTION(s) ? (unsigned)s->resolution << STEPS_AT : 0u);
 }
 
 /* What the kind and the flags add to the state. */
 static uint64_t more_bytes(const mapdpm_stream *s)
 {
     const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + buffer_size(s), queue = MD_QUEUE(s);
-    const uint64_t of_features = HAS_RELEVANCE(s) ? MD_REAL * (uint64_t)moments_size(s) + 4 * (uint64_t)MD_FEATURES(s) : 0;
+    const uint64_t of_features =
+        (HAS_RELEVANCE(s) ? MD_REAL * (uint64_t)moments_size(s) + 4 * (uint64_t)MD_FEATURES(s) : 0) +
+        (HAS_RESOLUTION(s) ? MD_REAL * (uint64_t)MD_FEATURES(s) : 0);
     const uint64_t waiting = of_features + (queue > 0 ? queue * (12 + MD_REAL * (uint64_t)MD_FEATURES(s)) + 8 : 0);
 
     if (HAS_SURPRISE(s))
@@ -238,6 +242,7 @@ static int read_options(cursor *c, const unsigned char *header, mapdpm_options *
     o->surprise = (flags & WITH_SURPRISE) != 0;
     o->queue = (flags & WITH_QUEUE) != 0;
     o->relevance = (flags & WITH_RELEVANCE) != 0;
+    o->resolution = (uint32_t)(flags & WITH_RESOLUTION) >> STEPS_AT;
     if (total_in(header) < MD_HEADER + options_bytes(kind, flags) + COUNTERS + MD_CRC)
         return MAPDPM_E_DAMAGED;
     o->family = (int32_t)get_bytes(header + 8, 2);

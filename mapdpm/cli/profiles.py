@@ -106,11 +106,8 @@ def _of_fit(model: Any) -> _Statistics:
 
 def _of_stream(model: Any) -> _Statistics:
     found = model.clusters()
-    sums = found.weights[:, None]
-    means, variances = np.asarray(found.means, np.float64), np.asarray(found.variances, np.float64)
-    rows = np.hstack([sums, means, variances * sums])
-    moments = np.full_like(means, np.nan), means, variances
-    return _Statistics(model.likelihood_, rows, np.arange(means.shape[1]), moments)
+    moments = np.full_like(found.means, np.nan), found.means, found.variances
+    return _Statistics(model.likelihood_, found.rows(model.likelihood_), np.arange(found.means.shape[1]), moments)
 
 
 def _has_groups(model: Any) -> bool:

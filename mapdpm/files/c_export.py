@@ -98,6 +98,7 @@ def c_files(model: Exportable, name: str = "model") -> dict[str, bytes]:
         (learner.settings()["surprise"], "MAPDPM_SURPRISE", "assesses points"),
         (model.missing == "skip", "MAPDPM_MISSING", "has missing values"),
         (learner.stream.relevance, "MAPDPM_RELEVANCE", "finds the features that carry clusters"),
+        (learner.stream.resolution, "MAPDPM_RESOLUTION", "knows the steps of its features"),
     ):
         if needed:
             switches[flag] = ""

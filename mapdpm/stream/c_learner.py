@@ -150,7 +150,7 @@ class Learner:
         options = self.ffi.new("mapdpm_options *")
         self.lib.mapdpm_get_options(self.stream, options)
         likelihood = None if options.warmup else self.likelihood()
-        return settings_in(options, self.dtype.name) | {"likelihood": likelihood}
+        return settings_in(options, self.dtype.name, self.resolution()) | {"likelihood": likelihood}
 
     def learn_many(
         self,
@@ -274,9 +274,9 @@ class Learner:
             return None
         D = self.n_features
         kind = next(kind for kind, number in FAMILY_NUMBERS.items() if number == self.stream.family)
-        if self.stream.family == self.lib.MAPDPM_NORMAL_GAMMA:
-            return kind(parameters[:D], parameters[D], parameters[D + 1], parameters[D + 2 :])
-        return kind(parameters[:D], parameters[D : 2 * D], parameters[2 * D :])
+        is_gamma = self.stream.family == self.lib.MAPDPM_NORMAL_GAMMA
+        middle = (parameters[D], parameters[D + 1]) if is_gamma else (parameters[D : 2 * D],)
+        return kind(parameters[:D], *middle, parameters[-D:], resolution=self.resolution())
 
     def _prior(self) -> Vector | None:
         D = self.n_features
@@ -284,6 +284,12 @@ class Learner:
         parameters = np.empty(self.lib.mapdpm_n_parameters(self.stream.family, D), self.dtype)
         error = self.lib.mapdpm_get_prior(self.stream, self.reals(anchor), self.reals(parameters))
         return None if error else parameters.astype(np.float64)
+
+    def resolution(self) -> Vector:
+        """The step of each feature, 0 where its values are exact, or the warm-up looks for steps yet."""
+        steps = np.zeros(self.n_features, self.dtype)
+        self.lib.mapdpm_get_resolution(self.stream, self.reals(steps))
+        return steps.astype(np.float64)
 
     def relevance(self) -> tuple[NDArray[np.bool_], Vector | None]:
         """Which features carry clusters; and the nats that each gains by them, where the learner follows that."""

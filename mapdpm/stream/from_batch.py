@@ -12,7 +12,8 @@ from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.files import container
 from mapdpm.files.statistics import Moments
 from mapdpm.likelihoods import STREAM_FAMILIES
-from mapdpm.likelihoods._rounded import for_exact_values
+from mapdpm.likelihoods._parameters import steps_of
+from mapdpm.likelihoods._rounded import without_cells
 from mapdpm.likelihoods._skipping import plain, skips
 from mapdpm.stream.learner_state import LearnerState
 
@@ -36,7 +37,7 @@ def stream_of(make: Callable[..., S], model: Any, max_clusters: int | None, sett
     stream = make(
         slots,
         alpha=model.alpha,
-        likelihood=for_exact_values(plain(model.likelihood_)),
+        likelihood=plain(model.likelihood_),
         n_features=D,
         missing=missing,
         **settings,
@@ -52,6 +53,9 @@ def stream_of(make: Callable[..., S], model: Any, max_clusters: int | None, sett
     moments = Moments.of(saved.likelihood, saved.statistics)
     counts = moments.of_features
     variances = np.divide(moments.squares, counts, out=np.zeros(counts.shape), where=counts > 0.0)
+    steps = steps_of(model.likelihood_)
+    if steps is not None:
+        variances = without_cells(variances, steps)
     for k in range(n_clusters):
         own = counts[k] if missing == "skip" else None
         learner.insert(float(moments.weights[k]), shift + moments.means[k], variances[k], own)

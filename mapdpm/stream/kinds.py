@@ -112,10 +112,20 @@ def _prior(_: str, value: Any) -> Any:
             "other in batch"
         )
         raise ValueError(msg)
-    if np.any(value.resolution):
-        msg = f"a stream takes values as exact, got resolution={value.resolution}; MAPDPM knows rounded ones"
-        raise ValueError(msg)
     return value
+
+
+def _steps(name: str, value: Any) -> Any:
+    """The word "auto", or steps as numbers."""
+    if isinstance(value, str) and value == AUTO:
+        return AUTO
+    try:
+        steps = np.array(value, dtype=np.float64, ndmin=1)
+    except (TypeError, ValueError):
+        refuse_value(f'{name} must be "auto" or numbers >= 0', value)
+    if steps.ndim != 1 or not len(steps) or not np.all((steps >= 0.0) & np.isfinite(steps)):
+        refuse_value(f'{name} must be "auto" or numbers >= 0', value)
+    return tuple(steps.tolist())
 
 
 def choice(words: tuple[str, ...]) -> Kind:
@@ -136,6 +146,7 @@ NUMBER = Kind("float", check_number)
 POSITIVE = Kind("float > 0", _positive)
 SHARE = Kind("float >= 0, < 1", _share)
 SIZE = count(1)
+STEPS = Kind('"auto", float >= 0 or sequence of them', _steps, object)
 
 
 def at_least(least: float, unit: str) -> Kind:

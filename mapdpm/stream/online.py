@@ -225,11 +225,9 @@ class OnlineMAPDPM(PointwiseLearner, ClusterSettings):
         if not alpha > 0.0 and criterion == "log-joint":
             msg = f"log_alpha={self.log_alpha:g} has no alpha that is a number > 0; use criterion='overlap'"
             raise ValueError(msg)
-        sums = clusters.weights[:, None]
-        rows = np.hstack([sums, clusters.means, clusters.variances * sums])
         counts = np.maximum(np.rint(clusters.weights), 1.0).astype(np.int64)
-        anchor = np.zeros(learner.n_features)
-        mixture = mixture_of(learner.likelihood(), partition_prior(alpha or 1.0, 0.0), anchor, counts, rows)
+        anchor, family = np.zeros(learner.n_features), learner.likelihood()
+        mixture = mixture_of(family, partition_prior(alpha or 1.0, 0.0), anchor, counts, clusters.rows(family))
         return tree_of_mixture(mixture, criterion, prior, None, None)
 
     # ---- files, gateways ---------------------------------------------------------------------------------------------

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from mapdpm.likelihoods._parameters import steps_of
 from mapdpm.protocol import Labels, Matrix, Vector
 
 
@@ -29,3 +32,10 @@ class Clusters(NamedTuple):
     weights: Vector
     means: Matrix
     variances: Matrix
+    """Those of values, without the cells that rounding adds to the statistics."""
+
+    def rows(self, likelihood: Any) -> Matrix:
+        """The statistics of the clusters as rows of their family: weight, means, sums of squares with their cells."""
+        sums, steps = self.weights[:, None], steps_of(likelihood)
+        cells = 0.0 if steps is None else steps * steps / 12.0
+        return np.hstack([sums, self.means, (self.variances + cells) * sums])

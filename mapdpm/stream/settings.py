@@ -133,6 +133,14 @@ class SharedSettings:
         "points are one cluster.",
         option=("", "the features that carry clusters, which the warm-up finds, or all"),
     )
+    resolution: Any = setting(  # noqa: RUF009  (it makes a field)
+        AUTO,
+        kinds.STEPS,
+        "The steps in which values come, such as 0.1 of a thermometer, one for all features or one for each; 0 where "
+        'they are exact. "auto": those of the likelihood, or, where the warm-up sets the prior, those that it finds. '
+        "Equal values are then no cluster.",
+        c="",
+    )
     when_full: str = setting(
         WHEN_FULL[0],
         kinds.choice(WHEN_FULL),

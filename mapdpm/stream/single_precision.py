@@ -19,7 +19,7 @@ from mapdpm.stream.online import OnlineMAPDPM
 
 HEADER_BYTES = 40
 _BINS, _WORDS = 40, 5  # of surprise
-_CRC, _SURPRISE, _RELEVANCE = 4, 2, 8  # bytes; flags
+_CRC, _SURPRISE, _RELEVANCE, _RESOLUTION = 4, 2, 8, 48  # bytes; flags
 _COUNTERS = (("<u8", 2), ("<i8", 1), ("<u4", 6))
 _NEAR = 1e-4  # of a spread: by more, numbers do not fit float32
 
@@ -36,6 +36,7 @@ class _Shape(NamedTuple):
     missing: bool
     surprise: bool
     relevance: bool
+    resolution: bool
 
     def parts(self, real: str) -> Iterator[tuple[str, str, int]]:
         """Name, type and length of each part behind the options; ``real`` is the type of reals."""
@@ -53,6 +54,8 @@ class _Shape(NamedTuple):
         if self.relevance:
             yield "background", real, 1 + (3 if self.missing else 2) * D
             yield "", "<u4", D
+        if self.resolution:
+            yield "", real, D
 
 
 def in_single_precision(model: OnlineMAPDPM) -> OnlineMAPDPM | None:
@@ -111,10 +114,11 @@ def in_float32(data: bytes, empty: bytes) -> bytes:
 def _shape_of(data: bytes) -> _Shape:
     real, flags, D, K, P, S = struct.unpack_from("<xxxxxxxBxxHIIII", data)
     warmup, window, _, missing = struct.unpack_from("<IIII", data, HEADER_BYTES)
-    if flags & ~(_SURPRISE | _RELEVANCE) or real not in {4, 8}:
+    if flags & ~(_SURPRISE | _RELEVANCE | _RESOLUTION) or real not in {4, 8}:
         msg = "the file has parts that are not known here"
         raise ValueError(msg)
-    return _Shape(D, K, P, S, warmup, window, bool(missing), bool(flags & _SURPRISE), bool(flags & _RELEVANCE))
+    parts = (bool(flags & each) for each in (_SURPRISE, _RELEVANCE, _RESOLUTION))
+    return _Shape(D, K, P, S, warmup, window, bool(missing), *parts)
 
 
 def _options_bytes(real: int, surprise: bool) -> int:

@@ -59,6 +59,8 @@ def points(kind, noise=False):
             place *= not (noise and kind == WARM_UP and d == D - 1)
             place += n * (c * 5 % 7 - 3) * 20 if kind == DRIFT else 0
             place += sum(random16() - 32768 for _ in range(4))
+            if noise and kind == WARM_UP and d == 0:
+                place = int(place / 16384) * 16384
             x.append(float("nan") if missing >> d & 1 and missing != 7 else place / 32768)
         yield x, (c // 2 + (n + 1) // 64 + random16() % 2) % 4 if kind == GROUPS else NO_GROUP
 
@@ -81,6 +83,7 @@ def model_for(kind, dtype, surprise=False):
         dtype=dtype,
         surprise=surprise,
         relevance="auto" if surprise else "all",
+        resolution="auto" if surprise else 0,
         rare=0.0625,
     )
 

@@ -22,6 +22,7 @@ F bit word min max abs constrain sq round radians degrees interrupts lowByte hig
 CLAMP ARRAY_SIZE CONTAINER_OF BIT BIT_MASK ROUND_UP ROUND_DOWN KB MB KHZ MHZ IDENTITY IN_RANGE likely unlikely UNUSED
 READ_BIT SET_BIT CLEAR_BIT MODIFY_REG _BV
 """
+PARTS = [f"-DMAPDPM_{part}" for part in ("MISSING", "GROUPS", "STATES", "SURPRISE", "RELEVANCE", "RESOLUTION")]
 VENDORS = "".join(f"#define {name} $ a constant of the vendor $\n" for name in CONSTANTS.split()) + "".join(
     f"#define {name}(...) $ a function of the vendor $\n" for name in FUNCTIONS.split()
 )
@@ -44,9 +45,8 @@ def test_a_config_header_may_have_the_names_of_vendors(smallest, tmp_path):
 def test_the_whole_library_compiles_with_the_names_of_vendors(tmp_path):
     need("gcc")
     (tmp_path / "my_config.h").write_text(VENDORS)
-    switches = ["-DMAPDPM_MISSING", "-DMAPDPM_GROUPS", "-DMAPDPM_STATES", "-DMAPDPM_SURPRISE", "-DMAPDPM_RELEVANCE"]
     config = '-DMAPDPM_CONFIG="my_config.h"'
-    run("gcc", "-std=c99", "-fsyntax-only", "-I.", config, *switches, SOURCE / "mapdpm.c", cwd=tmp_path)
+    run("gcc", "-std=c99", "-fsyntax-only", "-I.", config, *PARTS, SOURCE / "mapdpm.c", cwd=tmp_path)
 
 
 MAKES = '#include "mapdpm.h"\nint main(void) { return mapdpm_init(0, 0, 0) == MAPDPM_OK; }\n'
@@ -138,10 +138,7 @@ def test_the_pair_wants_memcpy_and_memset_only(compiler, real, tmp_path):
     need(compiler)
     warnings = "-pedantic -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow -Wundef -Werror"
     warnings += " -Wdouble-promotion" if real == "float" else ""
-    switches = (
-        f"-DMAPDPM_MISSING -DMAPDPM_GROUPS -DMAPDPM_STATES -DMAPDPM_SURPRISE -DMAPDPM_RELEVANCE -DMAPDPM_REAL={real}"
-    )
-    command = [compiler, *f"-std=c99 -O2 -DMAPDPM_NO_CLONES {warnings} {switches}".split()]
+    command = [compiler, *f"-std=c99 -O2 -DMAPDPM_NO_CLONES {warnings} -DMAPDPM_REAL={real}".split(), *PARTS]
     program = tmp_path / "mapdpm.o"
     run(*command, "-fPIC", "-c", SOURCE / "mapdpm.c", "-o", program)
     wanted = run("nm", "-u", program).split()

@@ -25,11 +25,11 @@ class Moments:
     def __init__(self, D):
         self.n, self.mean, self.M2 = 0.0, np.zeros(D), np.zeros(D)
 
-    def add(self, x):
+    def add(self, x, cells=0.0):
         self.n += 1
         delta = x - self.mean
         self.mean = self.mean + delta / self.n
-        self.M2 = self.M2 + delta * (x - self.mean)
+        self.M2 = self.M2 + delta * (x - self.mean) + cells
 
     def fade(self, g):
         self.n, self.M2 = self.n * g, self.M2 * g
@@ -67,9 +67,9 @@ class Slot:
 
 
 class NormalGammaModel:
-    def __init__(self, prior):
+    def __init__(self, prior, resolution=0.0):
         self.m0, self.c0, self.a0, self.b0 = prior
-        self.width = self.b0
+        self.width, self.cells = self.b0, np.square(resolution) / 12
 
     def posterior(self, m):
         c, a = self.c0 + m.n, self.a0 + m.n / 2
@@ -111,9 +111,9 @@ class NormalGammaModel:
 
 
 class KnownVarianceModel:
-    def __init__(self, prior):
+    def __init__(self, prior, resolution=0.0):
         self.m0, self.rho, self.variance = prior
-        self.width = self.variance
+        self.width, self.cells = self.variance, np.square(resolution) / 12
 
     def posterior(self, m):
         spread = self.variance + m.n * self.rho
@@ -373,10 +373,10 @@ class NaiveStream:
                 k, second = e, best
         slot = self.slots[k]
         self.settle(slot)
-        slot.all.add(x)
+        slot.all.add(x, self.model.cells)
         slot.seen = self.n_seen
         half = self.half_of(slot, x)
-        slot.halves[half].add(x)
+        slot.halves[half].add(x, self.model.cells)
         self.count(slot, half)
         slot.tried += 1
         if slot.tried % EVERY == 0:

@@ -26,6 +26,14 @@ def stream(seed, n, D, kind):
     return X + 100.0
 
 
+STEPS = (1.0, 0.0, 0.5)
+
+
+def rounded(X, steps):
+    """The same in steps, where a column has one."""
+    return np.stack([x if q == 0.0 else np.rint(x / q) * q for x, q in zip(X.T, steps, strict=True)], axis=1)
+
+
 PRIORS = {
     "normal-gamma": (NormalGamma, (np.full(3, 100.0), 0.05, 1.5, np.array([1.0, 2.0, 0.7])), NormalGammaModel),
     "wide-normal-gamma": (NormalGamma, (np.full(3, 101.0), 0.05, 1.0, np.full(3, 25.0)), NormalGammaModel),
@@ -39,12 +47,15 @@ PRIORS = {
 
 @pytest.mark.parametrize("when_full", complete_but(["least-loss", "evict"], ["least-loss", "merge", "evict", "refuse"]))
 @pytest.mark.parametrize("half_life", [None, 150.0])
+@pytest.mark.parametrize("steps", [None, STEPS])
 @pytest.mark.parametrize("name", sorted(PRIORS))
-def test_same_as_the_naive_learner(name, half_life, when_full):
+def test_same_as_the_naive_learner(name, steps, half_life, when_full):
+    """Also of values that come in ``steps``, where each adds the variance of its cell (docs/maths.md, section 34)."""
     family, prior, model = PRIORS[name]
-    X = stream(1, 1000, 3, "churn")
-    naive = NaiveStream(model(prior), 5, alpha=0.7, half_life=half_life, when_full=when_full)
-    ours = OnlineMAPDPM(5, alpha=0.7, likelihood=family(*prior), half_life=half_life, when_full=when_full)
+    X = stream(1, 1000, 3, "churn") if steps is None else rounded(stream(1, 600, 3, "churn"), steps)
+    naive = NaiveStream(model(prior, steps or 0.0), 5, alpha=0.7, half_life=half_life, when_full=when_full)
+    likelihood = family(*prior, resolution=steps or 0.0)
+    ours = OnlineMAPDPM(5, alpha=0.7, likelihood=likelihood, half_life=half_life, when_full=when_full)
     seen = 0
     for i, x in enumerate(X):
         number, density = ours.learn_scored(x)
@@ -60,7 +71,7 @@ def test_same_as_the_naive_learner(name, half_life, when_full):
     assert ours.ids.tolist() == [slot.id for slot in slots]
     np.testing.assert_allclose(ours.weights, [m.n for m in moments], rtol=TOLERANCE)
     np.testing.assert_allclose(ours.means, [m.mean for m in moments], rtol=TOLERANCE)
-    np.testing.assert_allclose(ours.variances, [m.M2 / m.n for m in moments], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(ours.variances, [m.M2 / m.n - naive.model.cells for m in moments], rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.complete

@@ -47,7 +47,7 @@ def test_python_goes_on_with_the_same_bits(points, dtype, n_points, n_steps, tmp
     path.write_bytes(chip(points[:n_points], dtype, n_steps, sequence=2**32 - 1 if n_steps else 7))
     stream = mapdpm.load(path)
     stream.learn_many(points[n_points:])
-    settings = {"alpha": 1.0, "warmup": WARMUP, "surprise": False, "relevance": "all"}
+    settings = {"alpha": 1.0, "warmup": WARMUP, "surprise": False, "relevance": "all", "resolution": 0}
     plain = mapdpm.OnlineMAPDPM(max_clusters=8, dtype=dtype, n_features=2, **settings)
     plain.learn_many(points)
     for made, name in ((stream, "a"), (plain, "b")):

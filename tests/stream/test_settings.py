@@ -38,6 +38,7 @@ OTHERS = {
     "missing": ("skip", "panic"),
     "dtype": ("float32", "float16"),
     "relevance": ("all", "search"),
+    "resolution": ((0.1, 0.5), -1.0),
     "surprise": (False, 1),
     "rare": (0.1, 1.0),
     "log_alpha": (-80.0, "low"),
@@ -104,7 +105,9 @@ def test_every_setting_of_the_c_library_is_in_the_table():
         "family",
         "parameters",
         "queue",
-    }  # the likelihood; a chip's own
+        "resolution",
+        "steps",
+    }  # the likelihood; a chip's own; steps
 
 
 @pytest.mark.parametrize("name", sorted(settings_of(OnlineMAPDPM)))
