@@ -106,7 +106,7 @@ typedef MAPDPM_REAL mapdpm_real;
      sizeof(mapdpm_real))
 
 /* The further bytes of a learner that finds the steps of its features. */
-#define MAPDPM_RESOLUTION_BYTES(D) (((size_t)(D) * sizeof(mapdpm_real) + 7) / 8 * 8)
+#define MAPDPM_RESOLUTION_BYTES(D) ((2 * (size_t)(D) * sizeof(mapdpm_real) + 7) / 8 * 8)
 
 /* The id of no cluster, and the number of no group. */
 #define MAPDPM_NO_ID UINT32_C(0xffffffff)

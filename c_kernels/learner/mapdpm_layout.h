@@ -36,8 +36,9 @@
  * its marks, if it carries none and if its values repeat; how unusual its values were of late, or how many times in a row
  * it fell short.
  *
- * A learner that knows the steps of its features has behind it: the step of each feature[D], 0 where it has none, in the
- * user's units (reals).
+ * A learner that knows the steps of its features has behind it, in the user's units: the step of each feature[D], 0 where it
+ * has none; and a value of each feature[D] from which others should be whole steps away, or a very large number (reals). A step
+ * is less than 0 where the feature was constant in the warm-up: minus the distance of a second value, or a very large number.
  *
  * A learner with a queue has last: times[Q] (int64) | the state of the settlement | points[Q][D] (reals) | points in the
  * queue, the place of the first, groups[Q] (uint32).
@@ -241,10 +242,16 @@ static inline md_real *resolution_of(const mapdpm_stream *s)
 {
     return (md_real *)address_of(s, s->bytes - queue_bytes(s) - resolution_bytes(s));
 }
+static inline md_real *origin_of(const mapdpm_stream *s) { return resolution_of(s) + MD_FEATURES(s); }
+/* The step of a feature, 0 where it has none. */
+static inline md_real step_of(const mapdpm_stream *s, size_t d)
+{
+    return resolution_of(s)[d] > 0 ? resolution_of(s)[d] : 0;
+}
 /* The variance of a value within its cell, in coordinates. */
 static inline md_real cell_of(const mapdpm_stream *s, size_t d)
 {
-    const md_real step = resolution_of(s)[d] * unit_of(s)[d];
+    const md_real step = step_of(s, d) * unit_of(s)[d];
 
     return step * step / 12;
 }

@@ -17,6 +17,11 @@ static const md_real noises[3] = {FLOAT_OR_DOUBLE(2.384185791015625e-7, 4.440892
 #define TIES ((md_real)0.02)
 #define SPARSE ((md_real)16)
 #define LONELY ((md_real)4)
+/* Distances of two values are the same up to this share. */
+#define SAME_DISTANCE ((md_real)1e-6)
+/* The marks of a feature that has had no second value, and of one whose values need not be whole steps away from another. */
+#define CONSTANT_YET ((md_real)-1e30)
+#define NO_ORIGIN ((md_real)1e30)
 /* A value that a feature did not have in the warm-up is no rare one from so many points on. */
 #define LEAST_ALIVE ((md_real)8)
 /* Nats of evidence for a grid: how improbable it is that random values lie on it. */
@@ -261,15 +266,16 @@ void resolution_find(mapdpm_stream *s, size_t d)
     grid_values v = sorted_values(s, d);
     const md_real largest = v.n > 0 ? at_least(magnitude(grid_value(&v, 0)), magnitude(grid_value(&v, v.n - 1))) : 0;
     const int n_noises = COMPENSATED ? 1 : v.is_single ? 3 : 2;
-    md_real step = 0;
+    md_real step = 0, decimal = 0, used;
     int i;
 
-    resolution_of(s)[d] = 0;
+    resolution_of(s)[d] = v.distinct < 2 ? CONSTANT_YET : 0;
+    origin_of(s)[d] = v.n > 0 ? grid_value(&v, 0) : 0;
     if (v.distinct < 2 || !(span_of(&v) > noises[0] * largest))
         return;
     for (i = 0; i < n_noises && !(step > 0); i++) {
         v.noise = noises[i] * largest;
-        step = decimal_step(&v);
+        step = decimal = decimal_step(&v);
         if (!(step > 0))
             step = common_step(&v, v.noise, CLEAR_OF_NOISE);
     }
@@ -278,41 +284,99 @@ void resolution_find(mapdpm_stream *s, size_t d)
 
         step = wider > 0 ? wider : step;
     }
-    step = step_that_matters(&v, step);
-    if (is_step(step))
-        resolution_of(s)[d] = step;
+    used = step_that_matters(&v, step);
+    if (is_step(used))
+        resolution_of(s)[d] = used;
+    if (used < decimal || used > decimal) /* it is not exact enough, or no grid */
+        origin_of(s)[d] = NO_ORIGIN;
 }
 
-/* ---- features that come alive -------------------------------------------------------------------------------------- */
+/* ---- features whose values turn out to be others ------------------------------------------------------------------- */
 
-/* The distance in coordinates of the two values that all points have in a feature, the last one in `t`; 0 if there are others,
- * or the second is rare. Offsets of k points from the value of the warm-up sum to k t, and their squares to k t^2. */
-static md_real distance_of_two(const mapdpm_stream *s, size_t d, md_real t)
+/* How many points of all `n` are at a distance t from the value that the others have: their offsets sum to k t. */
+static md_real number_away(const mapdpm_stream *s, size_t d, md_real t, md_real *n)
 {
-    md_real n = 0, sum = 0, squares = 0, k;
-    uint32_t i;
+    md_real sum = 0;
+    uint32_t k;
 
-    for (i = 0; i < s->width; i++)
-        if (is_used(s, i)) {
-            const md_real *const slot = slot_of(s, i);
-            const md_real decay = decay_of(s, i, s->now), m = mean_in(s, slot)[d];
-            const md_real own = counts_in(s, slot)[d * count_step(s)] * decay;
+    *n = 0;
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k)) {
+            const md_real own = counts_in(s, slot_of(s, k))[d * count_step(s)] * decay_of(s, k, s->now);
 
-            n += own;
-            sum += own * m;
-            squares += squares_in(s, slot)[d] * decay + own * m * m;
+            *n += own;
+            sum += own * mean_in(s, slot_of(s, k))[d];
         }
-    k = sum / t;
-    return k >= LEAST_ALIVE && k > TIES * n && magnitude(squares - t * sum) <= (md_real)1e-4 * squares ? magnitude(t) : 0;
+    return sum / t;
 }
 
-static void add_cells(const mapdpm_stream *s, md_real *moments, size_t d)
+/* The step of a feature that was constant in the warm-up, as a relay that was off: the distance of its second value, if that is
+ * no rare one. Else what is known so far; 0 where there is a third value. */
+static md_real step_of_two_values(const mapdpm_stream *s, size_t d, md_real x)
 {
-    squares_in(s, moments)[d] += counts_in(s, moments)[d * count_step(s)] * cell_of(s, d);
+    const md_real known = resolution_of(s)[d], t = x - origin_of(s)[d], distance = magnitude(t);
+    md_real n, k;
+
+    if (!(distance > 0))
+        return known;
+    if (known <= CONSTANT_YET)
+        return distance < -CONSTANT_YET && is_step(distance) ? -distance : 0;
+    if (magnitude(distance + known) > SAME_DISTANCE * distance)
+        return 0;
+    k = number_away(s, d, t * unit_of(s)[d], &n);
+    return k >= LEAST_ALIVE && k > TIES * n ? distance : known;
 }
 
-/* A feature without a step that has two values by now: it was constant in the warm-up, as a relay that was off. Clusters get the
- * cells of their points, and the prior a width. A glitch is rare, and stays unusual. */
+/* The step of a feature with a value that may lie off its grid: then a part of the step, or 0. */
+static md_real step_with(const mapdpm_stream *s, size_t d, md_real x)
+{
+    const md_real known = resolution_of(s)[d], away = (x - origin_of(s)[d]) / known, least = (md_real)1e-3 * known;
+    md_real step = known, rest = known * magnitude(away - nearest_whole(away));
+
+    if (!(magnitude(away) < MOST_CELLS) || rest <= known / 64)
+        return known;
+    while (rest > least) {
+        const md_real next = magnitude(step - rest * nearest_whole(step / rest));
+
+        step = rest;
+        rest = next;
+    }
+    return step > CLEAR_OF_NOISE * noises[0] * (magnitude(x) + magnitude(origin_of(s)[d])) && is_step(step) ? step : 0;
+}
+
+/* Give moments other cells. */
+static void change_cells(const mapdpm_stream *s, md_real *moments, size_t d, md_real by)
+{
+    md_real *const squares = squares_in(s, moments) + d;
+
+    *squares = at_least(*squares + by * counts_in(s, moments)[d * count_step(s)], 0);
+}
+
+/* Set another step: all points get its cells, and the prior its width. Returns whether the cells are others. */
+static int change_step(mapdpm_stream *s, size_t d, md_real step)
+{
+    const md_real before = cell_of(s, d);
+    md_real *const b0 = noise_scale_of(s) + d, by;
+    uint32_t k;
+
+    resolution_of(s)[d] = step;
+    by = cell_of(s, d) - before;
+    if (!(magnitude(by) > 0))
+        return 0;
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k)) {
+            change_cells(s, slot_of(s, k), d, by);
+            change_cells(s, half_of(s, k, 0), d, by);
+            change_cells(s, half_of(s, k, 1), d, by);
+            if (HAS_BASE(s))
+                change_cells(s, own_of(s, k), d, by);
+        }
+    if (HAS_RELEVANCE(s))
+        change_cells(s, background_of(s), d, by);
+    *b0 = at_least(at_least(*b0 + s->a0 * (by < 0 ? by : 0), LEAST_SHARE * *b0), s->a0 * cell_of(s, d));
+    return 1;
+}
+
 void resolution_look(mapdpm_stream *s, const md_real *x)
 {
     size_t d;
@@ -320,24 +384,17 @@ void resolution_look(mapdpm_stream *s, const md_real *x)
     int changes = 0;
 
     for (d = 0; d < MD_FEATURES(s) && s->resolution == STEPS_FOUND; d++) {
-        const md_real t = is_present(x[d]) ? coordinate(s, x, d) : 0;
-        const md_real step = resolution_of(s)[d] > 0 || !(magnitude(t) > 0) ? 0 : distance_of_two(s, d, t) / unit_of(s)[d];
+        const md_real known = resolution_of(s)[d];
+        md_real step = known;
 
-        if (!is_step(step))
+        if (!is_present(x[d]) || origin_of(s)[d] >= NO_ORIGIN)
             continue;
-        resolution_of(s)[d] = step;
-        for (k = 0; k < s->width; k++)
-            if (is_used(s, k)) {
-                add_cells(s, slot_of(s, k), d);
-                add_cells(s, half_of(s, k, 0), d);
-                add_cells(s, half_of(s, k, 1), d);
-                if (HAS_BASE(s))
-                    add_cells(s, own_of(s, k), d);
-            }
-        if (HAS_RELEVANCE(s))
-            add_cells(s, background_of(s), d);
-        noise_scale_of(s)[d] = at_least(noise_scale_of(s)[d], s->a0 * cell_of(s, d));
-        changes = 1;
+        if (known < 0)
+            step = step_of_two_values(s, d, x[d]);
+        else if (known > 0)
+            step = step_with(s, d, x[d]);
+        if (step < known || step > known)
+            changes |= change_step(s, d, step);
     }
     if (!changes)
         return;
@@ -355,8 +412,10 @@ int resolution_is_sound(const mapdpm_stream *s)
     for (d = 0; d < MD_FEATURES(s); d++) {
         const md_real step = resolution_of(s)[d];
 
-        if (!((step >= 0 && step <= 0) || is_step(step)) ||
-            (!IS_WARMING(s) && !(step * unit_of(s)[d] <= COORDINATE_LIMIT)))
+        if (!(step >= -LARGEST_REAL && step <= 0) && !is_step(step))
+            return 0;
+        if ((step < 0 && s->resolution == STEPS_GIVEN) || !math_is_finite(origin_of(s)[d]) ||
+            (!IS_WARMING(s) && !(step_of(s, d) * unit_of(s)[d] <= COORDINATE_LIMIT)))
             return 0;
     }
     return 1;
@@ -372,10 +431,13 @@ int resolution_set(mapdpm_stream *s, const md_real *steps)
 
 int mapdpm_get_resolution(const mapdpm_stream *s, md_real *steps)
 {
+    size_t d;
+
     if (is_none(s) || steps == NULL || !HAS_RESOLUTION(s))
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s) && s->resolution == STEPS_FOUND)
         return MAPDPM_E_WARMING;
-    memcpy(steps, resolution_of(s), MD_FEATURES(s) * sizeof *steps);
+    for (d = 0; d < MD_FEATURES(s); d++)
+        steps[d] = step_of(s, d);
     return MAPDPM_OK;
 }

@@ -100,7 +100,7 @@ static int set_prior(mapdpm_stream *s, const settling *z)
             parameters[D + 2 + d] = z->share * z->shape * variance;
         if (HAS_RESOLUTION(s)) /* no cluster is narrower than a cell */
             parameters[D + 2 + d] =
-                at_least(parameters[D + 2 + d], z->shape * (resolution_of(s)[d] * resolution_of(s)[d] / 12));
+                at_least(parameters[D + 2 + d], z->shape * (step_of(s, d) * step_of(s, d) / 12));
     }
     for (d = 0; d < D; d++)
         if (!(parameters[D + 2 + d] >= LEAST_VARIANCE))

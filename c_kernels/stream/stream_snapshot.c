@@ -83,7 +83,7 @@ static void transfer_arrays(cursor *c, mapdpm_stream *s)
         transfer_clusters(c, s, relevance_of(s), MD_FEATURES(s), 4);
     }
     if (HAS_RESOLUTION(s))
-        transfer(c, resolution_of(s), MD_FEATURES(s), MD_REAL);
+        transfer(c, resolution_of(s), 2 * (size_t)MD_FEATURES(s), MD_REAL); /* and origin_of */
     if (HAS_GROUPS(s)) {
         transfer(c, n_groups_of(s), 1, 4);
         transfer(c, all_tables_of(s), 1, MD_REAL);
@@ -131,7 +131,7 @@ static uint64_t more_bytes(const mapdpm_stream *s)
     const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + buffer_size(s), queue = MD_QUEUE(s);
     const uint64_t of_features =
         (HAS_RELEVANCE(s) ? MD_REAL * (uint64_t)moments_size(s) + 4 * (uint64_t)MD_FEATURES(s) : 0) +
-        (HAS_RESOLUTION(s) ? MD_REAL * (uint64_t)MD_FEATURES(s) : 0);
+        (HAS_RESOLUTION(s) ? 2 * MD_REAL * (uint64_t)MD_FEATURES(s) : 0);
     const uint64_t waiting = of_features + (queue > 0 ? queue * (12 + MD_REAL * (uint64_t)MD_FEATURES(s)) + 8 : 0);
 
     if (HAS_SURPRISE(s))

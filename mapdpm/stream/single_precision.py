@@ -55,7 +55,7 @@ class _Shape(NamedTuple):
             yield "background", real, 1 + (3 if self.missing else 2) * D
             yield "", "<u4", D
         if self.resolution:
-            yield "", real, D
+            yield "", real, 2 * D
 
 
 def in_single_precision(model: OnlineMAPDPM) -> OnlineMAPDPM | None:
