@@ -50,6 +50,7 @@ SOURCES = (
     "stream/prior.c",
     "stream/relevance.c",
     "stream/relevance_search.c",
+    "stream/grid.c",
     "stream/resolution.c",
     "stream/online.c",
     "gateway/gateway.c",

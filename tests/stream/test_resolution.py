@@ -293,3 +293,30 @@ def test_the_cells_of_a_finer_step_are_those_of_all_points():
     model.partial_fit(X[400:])
     assert model.likelihood_.resolution.tolist() == [1.0, 0.0]
     np.testing.assert_allclose(model.variances[0], X.var(axis=0), rtol=1e-9)
+
+
+def test_a_column_that_was_missing_in_the_warm_up_has_no_step():
+    """It has no value from which another would be a step away; a constant at first, and then two clusters."""
+    rng = np.random.default_rng(7)
+    classes = rng.integers(0, 2, 3000) * (np.arange(3000) >= 1500)
+    noise = np.where(np.arange(3000) < 1500, 0.0, 0.01 * rng.normal(size=3000))
+    late = np.where(np.arange(3000) < 400, np.nan, 21.3 + 0.4 * classes + noise)
+    model = OnlineMAPDPM(missing="skip").partial_fit(np.c_[rng.normal(size=3000), late])
+    assert model.likelihood_.resolution.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_values_near_the_grid_are_off_it(dtype):
+    """A valve of 0 and 100, and later of 99.2 and 100 with noise: a hundredth of the step is no whole step."""
+    rng = np.random.default_rng(8)
+    nearly = rng.integers(0, 2, 3000)
+    valve = np.where(np.arange(3000) < 400, 100.0 * nearly, 99.2 + 0.8 * nearly + 0.05 * rng.normal(size=3000))
+    model = OnlineMAPDPM(dtype=dtype).partial_fit(np.c_[valve, rng.normal(size=3000)])
+    assert model.likelihood_.resolution[0] == 0.0
+
+
+def test_values_of_float32_stay_on_their_grid():
+    """A learner of float64 that is given them: tenths are off by more than reals of eight bytes are."""
+    rng = np.random.default_rng(9)
+    X = np.c_[rng.normal(20.0, 3.0, 3000).round(1), rng.normal(size=3000).round(1)].astype(np.float32)
+    assert OnlineMAPDPM().partial_fit(X).likelihood_.resolution == pytest.approx([0.1, 0.1], rel=1e-4)
