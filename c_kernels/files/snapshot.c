@@ -65,7 +65,9 @@ int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
 }
 
 /* The flags that a kind may have. */
-static uint64_t flags_of(unsigned kind)
+enum { KINDS = 1 << MD_BATCH | 1 << MD_STREAM | 1 << STREAM_OF_GROUPS | 1 << MD_SUMMARY | 1 << STREAM_OF_STATES | 1 << TRANSFORMERS };
+
+static uint32_t flags_of(unsigned kind)
 {
     if (kind == MD_STREAM)
         return WITH_SURPRISE | WITH_QUEUE | WITH_RELEVANCE | WITH_RESOLUTION;
@@ -74,15 +76,13 @@ static uint64_t flags_of(unsigned kind)
 
 int mapdpm_header_check(const unsigned char *file, uint64_t file_bytes, int kind)
 {
+    const uint32_t version = (uint32_t)get_bytes(file + 4, 2), flags = (uint32_t)get_bytes(file + MD_FLAGS, 2);
     const uint64_t total = total_in(file);
 
-    if (get_bytes(file + 4, 2) > MAPDPM_FORMAT)
+    if (version > MAPDPM_FORMAT)
         return MAPDPM_E_NEWER;
-    if (get_bytes(file + 4, 2) != MAPDPM_FORMAT ||
-        (file[6] != MD_BATCH && file[6] != MD_STREAM && file[6] != STREAM_OF_GROUPS && file[6] != MD_SUMMARY &&
-         file[6] != STREAM_OF_STATES && file[6] != TRANSFORMERS) ||
-        (file[7] != 4 && file[7] != 8) || total != file_bytes ||
-        (get_bytes(file + MD_FLAGS, 2) & ~flags_of(file[6])) != 0)
+    if (version != MAPDPM_FORMAT || file[6] > TRANSFORMERS || (KINDS >> file[6] & 1) == 0 || (file[7] != 4 && file[7] != 8) ||
+        total != file_bytes || (flags & ~flags_of(file[6])) != 0)
         return MAPDPM_E_DAMAGED;
     if (file[6] != kind)
         return MAPDPM_E_KIND;

@@ -21,7 +21,7 @@ int mapdpm_get_options(const mapdpm_stream *s, mapdpm_options *o)
     o->queue = MD_QUEUE(s);
     o->window = MD_WINDOW(s);
     o->when_full = WHEN_FULL(s);
-    o->missing = s->missing;
+    o->missing = HAS_MISSING(s);
     o->alpha = s->alpha;
     o->log_alpha = s->log_alpha;
     o->half_life = s->half_life;
@@ -35,8 +35,8 @@ int mapdpm_get_options(const mapdpm_stream *s, mapdpm_options *o)
         o->surprise = 1;
         o->rare = *rare_share(s);
     }
-    o->relevance = s->relevance;
-    o->resolution = s->resolution;
+    o->relevance = HAS_RELEVANCE(s);
+    o->resolution = HAS_RESOLUTION(s) ? s->resolution : 0;
     if (HAS_STATES(s)) {
         o->lag = s->lag;
         o->gamma = *share_gamma(s);

@@ -2,45 +2,43 @@
 #include "files/mapdpm_cursor.h"
 #include "stream/mapdpm_steps.h"
 
-/* The options. They come first, because they determine how much memory the rest needs. */
-static void transfer_options(cursor *c, mapdpm_options *o, int kind)
-{
-    transfer(c, &o->warmup, 1, 4);
-    transfer(c, &o->window, 1, 4);
-    transfer(c, &o->when_full, 1, 4);
-    transfer(c, &o->missing, 1, 4);
-    transfer(c, &o->alpha, 1, MD_REAL);
-    transfer(c, &o->log_alpha, 1, MD_REAL);
-    transfer(c, &o->half_life, 1, MD_REAL);
-    if (o->surprise)
-        transfer(c, &o->rare, 1, MD_REAL);
-    if (o->queue)
-        transfer(c, &o->queue, 1, 4);
-    if (kind == STREAM_OF_STATES) {
-        transfer(c, &o->lag, 1, 4);
-        transfer(c, &o->gamma, 1, MD_REAL);
-        transfer(c, &o->kappa, 1, MD_REAL);
-    }
-    if (kind == STREAM_OF_GROUPS) {
-        transfer(c, &o->max_groups, 1, 4);
-        transfer(c, &o->when_groups_full, 1, 4);
-        transfer(c, &o->with_base, 1, 4);
-        transfer(c, &o->gamma, 1, MD_REAL);
-    }
-}
+/* A field of a structure: where it is, and its bytes. */
+typedef struct {
+    uint16_t at;
+    uint16_t size;
+} field;
+#define OPTION(name, size) {(uint16_t)offsetof(mapdpm_options, name), size}
+#define COUNTER(name, size) {(uint16_t)offsetof(mapdpm_stream, name), size}
 
-/* Everything except the options and the parameters. Writing and reading share this one description. */
-static void transfer_counters(cursor *c, mapdpm_stream *s)
+/* The options. They come first, because they determine how much memory the rest needs. */
+static const field options[] = {OPTION(warmup, 4),      OPTION(window, 4),         OPTION(when_full, 4),     OPTION(missing, 4),
+                                OPTION(alpha, MD_REAL), OPTION(log_alpha, MD_REAL), OPTION(half_life, MD_REAL)};
+static const field options_of_states[] = {OPTION(lag, 4), OPTION(gamma, MD_REAL), OPTION(kappa, MD_REAL)};
+static const field options_of_groups[] = {OPTION(max_groups, 4), OPTION(when_groups_full, 4), OPTION(with_base, 4),
+                                          OPTION(gamma, MD_REAL)};
+/* Everything except the options, the parameters and the arrays. */
+static const field counters[] = {COUNTER(n_seen, 8), COUNTER(n_events, 8),   COUNTER(now, 8),   COUNTER(next_id, 4), COUNTER(turn, 4),
+                                 COUNTER(n_clusters, 4), COUNTER(clock, 4), COUNTER(warming, 4), COUNTER(visited, 4)};
+
+/* Writing and reading share one description: this, and transfer_arrays. */
+static void transfer_fields(cursor *c, void *structure, const field *fields, size_t n)
 {
-    transfer(c, &s->n_seen, 1, 8);
-    transfer(c, &s->n_events, 1, 8);
-    transfer(c, &s->now, 1, 8);
-    transfer(c, &s->next_id, 1, 4);
-    transfer(c, &s->turn, 1, 4);
-    transfer(c, &s->n_clusters, 1, 4);
-    transfer(c, &s->clock, 1, 4);
-    transfer(c, &s->warming, 1, 4);
-    transfer(c, &s->visited, 1, 4);
+    for (; n > 0; n--, fields++)
+        transfer(c, (unsigned char *)structure + fields->at, 1, fields->size);
+}
+#define TRANSFER_ALL(c, structure, fields) transfer_fields(c, structure, fields, sizeof(fields) / sizeof(fields)[0])
+
+static void transfer_options(cursor *c, mapdpm_options *o)
+{
+    TRANSFER_ALL(c, o, options);
+    if (HAS_SURPRISE(o))
+        transfer(c, &o->rare, 1, MD_REAL);
+    if (MD_QUEUE(o) > 0)
+        transfer(c, &o->queue, 1, 4);
+    if (HAS_STATES(o))
+        TRANSFER_ALL(c, o, options_of_states);
+    if (HAS_GROUPS(o))
+        TRANSFER_ALL(c, o, options_of_groups);
 }
 
 /* Entries of clusters. While a warm-up is settled there are clusters on trial: a file has zeros in their place, as it had
@@ -104,7 +102,7 @@ static void transfer_arrays(cursor *c, mapdpm_stream *s)
 
 enum { COUNTERS = 3 * 8 + 6 * 4 };
 
-static size_t options_bytes(int kind, uint64_t flags)
+static size_t options_bytes(int kind, uint32_t flags)
 {
     const size_t most =
         4 * 4 + 3 * MD_REAL + (flags & WITH_SURPRISE ? MD_REAL : 0u) + (flags & WITH_QUEUE ? 4u : 0u);
@@ -178,7 +176,7 @@ static int send_learner(const mapdpm_stream *stream, const uint32_t *sequence, c
     (void)put_bytes(block + MD_FLAGS, flags_in(s), 2);
     transfer_bytes(c, block, MD_HEADER);
     (void)mapdpm_get_options(s, &o);
-    transfer_options(c, &o, kind_of(s));
+    transfer_options(c, &o);
     for (i = 0; i < sizes[2]; i++) {
         md_real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
 
@@ -190,7 +188,7 @@ static int send_learner(const mapdpm_stream *stream, const uint32_t *sequence, c
         head.n_clusters = 0;
         head.next_id = MD_WARMUP(s);
     }
-    transfer_counters(c, &head);
+    TRANSFER_ALL(c, &head, counters);
     transfer_arrays(c, s);
     if (sequence) {
         sequence_write(block, *sequence);
@@ -236,19 +234,21 @@ static int kind_in(const unsigned char *header)
 static int read_options(cursor *c, const unsigned char *header, mapdpm_options *o)
 {
     const int kind = kind_in(header);
-    const uint64_t flags = get_bytes(header + MD_FLAGS, 2);
+    const uint32_t flags = (uint32_t)get_bytes(header + MD_FLAGS, 2);
 
     memset(o, 0, sizeof *o);
+    o->max_groups = kind == STREAM_OF_GROUPS; /* or none; how many, the file says next, as of lag and queue */
+    o->lag = kind == STREAM_OF_STATES;
     o->surprise = (flags & WITH_SURPRISE) != 0;
     o->queue = (flags & WITH_QUEUE) != 0;
     o->relevance = (flags & WITH_RELEVANCE) != 0;
-    o->resolution = (uint32_t)(flags & WITH_RESOLUTION) >> STEPS_AT;
+    o->resolution = (flags & WITH_RESOLUTION) >> STEPS_AT;
     if (total_in(header) < MD_HEADER + options_bytes(kind, flags) + COUNTERS + MD_CRC)
         return MAPDPM_E_DAMAGED;
     o->family = (int32_t)get_bytes(header + 8, 2);
     o->n_features = get32(header + 12);
     o->max_clusters = get32(header + 16);
-    transfer_options(c, o, kind);
+    transfer_options(c, o);
     if (c->error != MAPDPM_OK)
         return c->error;
     if ((kind == STREAM_OF_GROUPS && o->max_groups == 0) || (kind == STREAM_OF_STATES && o->lag == 0) ||
@@ -324,7 +324,7 @@ static int read_learner(cursor *c, const unsigned char *header, const mapdpm_opt
     s->log_alpha = o->log_alpha;   /* a zero keeps its sign */
     parameters = half_of(s, 0, 0); /* free memory until the slots are read */
     transfer(c, parameters, n, MD_REAL);
-    transfer_counters(c, s);
+    TRANSFER_ALL(c, s, counters);
     if (c->error != MAPDPM_OK)
         return c->error;
     if (s->warming > 1 || (s->warming == 1 && MD_WARMUP(s) == 0) || restore_prior(s, parameters, n) != MAPDPM_OK)
@@ -360,7 +360,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
         error = check_memory(s, bytes, &o);
     if (error != MAPDPM_OK)
         return error;
-    p.from = file + MD_HEADER + options_bytes(kind_in(file), get_bytes(file + MD_FLAGS, 2));
+    p.from = file + MD_HEADER + options_bytes(kind_in(file), (uint32_t)get_bytes(file + MD_FLAGS, 2));
     error = read_learner(&c, file, &o, s);
     if (error != MAPDPM_OK)
         s->bytes = 0;
