@@ -26,13 +26,13 @@ def states(rng: np.random.Generator, apart: float, dwell: float) -> tuple[Any, A
     centres, z = rng.normal(0.0, 0.5 * apart, (4, 2)), np.zeros(400, dtype=np.int64)
     for t in range(1, len(z)):
         z[t] = z[t - 1] if rng.random() > 1.0 / dwell else rng.integers(4)
-    return HDPHMM(), (centres[z] + rng.normal(size=(len(z), 2)),)
+    return HDPHMM(likelihood=None), (centres[z] + rng.normal(size=(len(z), 2)),)
 
 
 def letters(rng: np.random.Generator) -> tuple[Any, Any]:
     """240 points whose states alternate."""
     high = np.arange(240) % 3 == 1
-    return HDPHMM(), (2.0 * high[:, None] + 0.7 * rng.normal(size=(240, 1)),)
+    return HDPHMM(likelihood=None), (2.0 * high[:, None] + 0.7 * rng.normal(size=(240, 1)),)
 
 
 def groups(rng: np.random.Generator, apart: float) -> tuple[Any, Any]:

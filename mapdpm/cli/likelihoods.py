@@ -23,8 +23,8 @@ from mapdpm.names import AUTO
 def likelihood_of_table(arguments: argparse.Namespace, table: Table, stated: Mapping[Any, str]) -> Any:
     """AUTO, or the family whose prior is to be fitted; or with the prior of all points, changed by ``--prior``.
 
-    That is the prior where it is asked for, where a parameter is given or varied, and with groups. ``stated`` are the
-    kinds of ``--kinds``.
+    That is the prior where it is asked for, and where a parameter is given or varied. ``stated`` are the kinds of
+    ``--kinds``.
     """
     family, changes = arguments.likelihood or NormalGamma, dict(arguments.prior)
     if len(changes) < len(arguments.prior):
@@ -34,11 +34,11 @@ def likelihood_of_table(arguments: argparse.Namespace, table: Table, stated: Map
         warnings.warn("--standardize changes nothing without --prior, whose units it chooses", stacklevel=2)
     has_kinds = table.kinds is not None or bool(stated)
     fitted = not (changes or arguments.empirical_prior or vars(arguments).get("vary"))
-    if fitted and arguments.likelihood is None and (has_kinds or table.groups is None):
+    if fitted and arguments.likelihood is None:
         return AUTO
     if has_kinds:
         return _of_kinds(arguments, table, stated)
-    if fitted and table.groups is None:
+    if fitted:
         return family
     if family is NormalGamma and not changes:
         return None

@@ -18,7 +18,7 @@ from mapdpm.estimators.grouped import GroupedEstimator, chosen_groups
 from mapdpm.files import container
 from mapdpm.files.grouped_models import checked_groups, extras_of, with_alphas
 from mapdpm.models.files import SavedMixture
-from mapdpm.names import HDP_MOVES
+from mapdpm.names import AUTO, HDP_MOVES
 from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.partition_priors.hierarchy import Hierarchy, hierarchy
@@ -37,7 +37,7 @@ class _Model:
     alpha: Any = 1.0
     gamma: float = 1.0
     _: KW_ONLY
-    likelihood: Any = None
+    likelihood: Any = AUTO
     alpha_prior: Any = None
     gamma_prior: GammaPrior | None = None
     max_clusters: int | None = None
@@ -69,9 +69,9 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
     gamma : float > 0
         Concentration of the common shares: the number of clusters grows with it.
     likelihood : "auto", Likelihood, a family, or None
-        The family with its prior; None is the empirical Normal-Gamma (``NormalGamma.empirical``). "auto", or the class
-        of a family: a prior fitted as by ``MAPDPM`` to the points without their groups, and again to the clusters of
-        the fit while J rises.
+        The family with its prior. "auto", or the class of a family: a prior fitted as by ``MAPDPM`` to the points
+        without their groups, and again to the clusters of the fit while J rises. None is the empirical Normal-Gamma
+        (``NormalGamma.empirical``).
     alpha_prior, gamma_prior : GammaPrior or None
         With a prior, ``alpha`` (or ``gamma``) is where the search begins, and is set to the mode of its posterior: of
         p(log alpha, log gamma | z), which always has one. ``alpha_`` and ``gamma_`` are the results. In a tree,

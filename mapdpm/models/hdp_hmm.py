@@ -14,7 +14,7 @@ from mapdpm.files import container
 from mapdpm.files.sequence_models import checked_states, with_kappa
 from mapdpm.models.files import SavedMixture
 from mapdpm.models.hidden_markov_model import HiddenMarkovModel, Path
-from mapdpm.names import HMM_MOVES
+from mapdpm.names import AUTO, HMM_MOVES
 from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
 from mapdpm.partition_priors.transitions import Transitions, transitions
@@ -33,7 +33,7 @@ class _Model:
     gamma: float = 1.0
     kappa: float = 0.0
     _: KW_ONLY
-    likelihood: Any = None
+    likelihood: Any = AUTO
     alpha_prior: GammaPrior | None = None
     gamma_prior: GammaPrior | None = None
     max_states: int | None = None
@@ -65,9 +65,9 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
     kappa : float >= 0
         The additional weight of a state after itself: the sticky model of Fox et al. (2008).
     likelihood : "auto", Likelihood, a family, or None
-        The family of a state, with its prior; None is the empirical Normal-Gamma (``NormalGamma.empirical``). "auto",
-        or the class of a family: a prior fitted as by ``MAPDPM`` to the points without their order, and again to the
-        states of the fit while J rises.
+        The family of a state, with its prior. "auto", or the class of a family: a prior fitted as by ``MAPDPM`` to the
+        points without their order, and again to the states of the fit while J rises. None is the empirical
+        Normal-Gamma (``NormalGamma.empirical``).
     alpha_prior, gamma_prior : GammaPrior or None
         With a prior, ``alpha`` (or ``gamma``) is where the search begins, and is set to the mode of its posterior: of
         p(log alpha, log gamma | z). ``alpha_`` and ``gamma_`` are the results.

@@ -258,6 +258,19 @@ def test_bad_groups_are_refused(groups, words, data, model):
         model.predict(X, groups)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_many_clusters_in_groups_are_found(seed):
+    """25 clusters far apart: under the wide prior of all points some ten of them are one with others."""
+    rng = np.random.default_rng(seed)
+    which = rng.integers(0, 25, 1500)
+    X = rng.uniform(-60.0, 60.0, (25, 3))[which] + rng.normal(size=(1500, 3))
+    groups = rng.integers(0, 5, 1500)
+    model = HDPMixture().fit(X, groups)
+    assert metrics.adjusted_mutual_info(which, model.labels_) >= 0.99
+    wide = HDPMixture(likelihood=None).fit(X, groups)
+    assert metrics.adjusted_mutual_info(which, wide.labels_) < 0.99
+
+
 def test_without_groups_it_is_one_group_and_says_so(data):
     X, _ = data
     with pytest.warns(UserWarning, match="no groups were given"):

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from mapdpm import HDPHMM, HDPMixture, NormalGamma, NormalInverseWishart, NormalKnownVariance
+from mapdpm import HDPHMM, HDPMixture, NormalGamma, NormalInverseWishart, NormalKnownVariance, metrics
 from mapdpm.likelihoods._template import GammaExponential
 from mapdpm.names import HMM_MOVES
 from mapdpm.partition_priors.hyperpriors import GammaPrior
@@ -168,6 +168,14 @@ def test_max_states_is_a_cap(model, data):
     X, ids = data
     for cap in range(1, model.n_states_):
         assert HDPHMM(1.5, 2.0, 3.0, likelihood=PRIOR, max_states=cap).fit(X[40:80], ids[40:80]).n_states_ <= cap
+
+
+@pytest.mark.parametrize("n_states", [5, 20])
+def test_the_states_of_a_cycle_are_found(n_states):
+    """Each comes after the one before it, far from all others."""
+    cycle = np.tile(np.arange(n_states), 40)
+    X = 60.0 * cycle[:, None] + np.random.default_rng(n_states).normal(size=(len(cycle), 1))
+    assert metrics.adjusted_mutual_info(cycle, HDPHMM().fit(X).labels_) == pytest.approx(1.0)
 
 
 @ends_early
