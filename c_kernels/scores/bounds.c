@@ -50,7 +50,7 @@ static const double MOST_LOG_ERROR = 0.01;
 #include "scores/mapdpm_lane_bounds.h"
 
 /* 2^52 and a small integer, as bits; 2^52 + 1023. Few processors turn integers of 64 bits into doubles. */
-static inline double power_of_bits(uint64_t bits)
+ALWAYS_INLINE double power_of_bits(uint64_t bits)
 {
     double power;
 

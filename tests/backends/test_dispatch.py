@@ -1,6 +1,7 @@
 """Kernels compiled for each level of processors decide the same, and score the same bits."""
 
 import importlib
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from mapdpm import MAPDPM, DPMeans, NormalGamma
 from mapdpm.backends import c_calls
 from repository import ROOT
 from tests.backends.test_regimes import REGIMES
+from tests.compiling import need, run
 
 CLONES = ("default", "arch=x86-64-v2", "arch=x86-64-v3", "arch=x86-64-v4")
 
@@ -39,6 +41,17 @@ def test_the_names_of_clones(build):
     text = (ROOT / "c_kernels" / "mapdpm_verbs.h").read_text(encoding="utf-8")
     assert tuple(build.CLONES) == CLONES
     assert all(f'"{name}"' in text for name in CLONES)
+
+
+def test_the_loops_over_lanes_call_no_function():
+    """A call among wide vectors, of a function that has none, costs as much as twenty columns: it has to be inlined."""
+    library = importlib.import_module("mapdpm.backends._c64").__file__
+    text = run(need("objdump", "binutils"), "-d", "--no-show-raw-insn", library)
+    bodies = dict(re.findall(r"^[0-9a-f]+ <(bound_\w+_of_\w+\.arch_x86_64_v[34])>:\n((?:.+\n)+)", text, re.MULTILINE))
+    if not bodies:
+        pytest.skip("this library has no clones for processors of x86")
+    assert len(bodies) >= 8
+    assert not [name for name, body in bodies.items() if "call" in body]
 
 
 @pytest.fixture(scope="module")
