@@ -100,6 +100,8 @@ def read(path: Path) -> Saved | None:
         others = {"alarm": held.get("alarm"), "clock": held.get("clock"), "features": _features_of(extras)}
         found = Saved(model, *parts)._replace(**others)
         settings, _, read_to, written_to, counts = parts
+        for name, value in parameters_of(model).items():
+            settings.setdefault(name, value)  # one that the version of the file did not know
         settings["states"] = isinstance(model, OnlineHDPHMM) or None
         settings.setdefault("features", None)
         if not (
@@ -119,9 +121,10 @@ def read(path: Path) -> Saved | None:
 
 
 def parameters_of(model: OnlineMAPDPM | OnlineHDPHMM | OnlineHDP) -> dict[str, Any]:
-    """The settings of a learner, by the names of the command line."""
+    """The settings of a learner, by the names of the command line, as a file has them."""
     own = on_command_line(model)
     found = {name: getattr(model, own[name][0]) for name in LEARNER if name in own}
+    found |= {name: list(value) for name, value in found.items() if isinstance(value, tuple)}
     return found | ({"states": True} if isinstance(model, OnlineHDPHMM) else {})
 
 

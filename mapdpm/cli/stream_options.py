@@ -17,7 +17,11 @@ from mapdpm.stream import kinds
 from mapdpm.stream.settings import ClusterSettings, GroupSettings, Setting, StateSettings, on_command_line
 
 STREAM_LIKELIHOODS = tuple(family.name for family in STREAM_FAMILIES)
-_NUMBERS = {kinds.POSITIVE.check: values.positive, kinds.NOT_NEGATIVE.check: values.not_negative}
+_READERS = {
+    kinds.POSITIVE.check: values.positive,
+    kinds.NOT_NEGATIVE.check: values.not_negative,
+    kinds.STEPS.check: values.steps,
+}
 
 
 def _other_input_options(kept: Any) -> None:
@@ -92,7 +96,7 @@ def _setting_options(group: Any, settings: dict[str, tuple[str, Setting]], where
     for name, (_, row) in settings.items():
         metavar, text = row.option or ("", "")
         text = f"{where}{text} ({'never' if row.default is None else row.default})"
-        kind = values.count if row.kind.type is int else _NUMBERS.get(row.kind.check)
+        kind = values.count if row.kind.type is int else _READERS.get(row.kind.check)
         how = {"choices": row.kind.words} if row.kind.words else {"type": kind, "metavar": metavar}
         group.add_argument(f"--{name.replace('_', '-')}", help=text, **how)
 

@@ -121,6 +121,17 @@ def family(text: str) -> type[Any]:
     return found
 
 
+def steps(text: str) -> str | list[float]:
+    """``auto``, or numbers >= 0, one or one a column."""
+    try:
+        found = [float(word) for word in text.split(",")] if text != AUTO else []
+    except ValueError:
+        found = [math.nan]
+    if not all(0.0 <= step < math.inf for step in found):
+        _refuse(f"must be auto, or numbers >= 0, one or one a column, got {text!r}")
+    return found or AUTO
+
+
 def assignment(text: str) -> tuple[str, float | list[float]]:
     """``b0=0.5``, or ``b0=0.5,2`` with one number a column."""
     name, equals, value = text.partition("=")

@@ -140,6 +140,7 @@ class SharedSettings:
         'they are exact. "auto": those of the likelihood, or, where the warm-up sets the prior, those that it finds. '
         "Equal values are then no cluster.",
         c="",
+        option=("Q", "steps of values, one, or one a column: 0.1 or 0.1,1,0; auto: the warm-up finds them"),
     )
     when_full: str = setting(
         WHEN_FULL[0],

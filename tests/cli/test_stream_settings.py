@@ -26,16 +26,31 @@ def folder(tmp_path, monkeypatch):
 def test_a_setting_is_an_option(learner, name, capsys):
     own, row = on_command_line(learner)[name]
     value = OTHERS[own][0]
+    several = isinstance(value, tuple)  # one a column
+    text = ",".join(map(str, value)) if several else value
     of_states = ["--states"] if learner is OnlineHDPHMM else []
-    streamed(*RUN, *of_states, f"--{name.replace('_', '-')}", value, "--count", 30)
+    streamed(*RUN, *of_states, f"--{name.replace('_', '-')}", text, "--count", 30)
     model = mapdpm.load("state.mdpm")
     assert type(model) is learner
     assert getattr(model, own) == value != row.default
     kept = checkpoint.read(Path("state.mdpm")).settings
-    assert kept[name] == value
+    assert kept[name] == (list(value) if several else value)
     assert checkpoint.parameters_of(model).items() <= kept.items()
     streamed(*RUN)  # goes on under the same
+    streamed(*RUN, f"--{name.replace('_', '-')}", text)
     assert getattr(mapdpm.load("state.mdpm"), own) == value
+
+
+@pytest.mark.parametrize(("name", "text"), [("relevance", "all"), ("resolution", "0.1")])
+def test_a_setting_that_a_checkpoint_does_not_know_is_the_learners(name, text, capsys):
+    """As in a file of an earlier version: another value is refused, not left out of account."""
+    streamed(*RUN, "--count", 30)
+    saved = checkpoint.read(Path("state.mdpm"))
+    del saved.settings[name]
+    checkpoint.write(Path("state.mdpm"), saved)
+    streamed(*RUN, f"--{name}", text, code=2)
+    assert f"--{name}: state.mdpm was begun with auto, got" in capsys.readouterr().err
+    streamed(*RUN)
 
 
 def test_the_help_has_the_defaults_of_the_table(capsys):
