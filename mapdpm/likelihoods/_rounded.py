@@ -32,7 +32,12 @@ def for_exact_values(likelihood: Any) -> Any:
     return likelihood if steps is None else with_resolution(likelihood, np.zeros(len(steps)))
 
 
-def without_cells(variances: Matrix, steps: Vector) -> Matrix:
+def cells_of(steps: Vector | None) -> Any:
+    """The variances of cells of these steps, q^2 / 12; 0 where there are none."""
+    return 0.0 if steps is None else steps * steps / 12.0
+
+
+def without_cells(variances: Matrix, steps: Vector | None) -> Matrix:
     """The variances of the values themselves, from those of statistics, which hold their cells."""
-    found: Matrix = np.maximum(variances - steps * steps / 12.0, 0.0)
+    found: Matrix = np.maximum(variances - cells_of(steps), 0.0)
     return found

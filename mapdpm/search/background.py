@@ -64,4 +64,4 @@ def moments_of(mixture: Mixture, steps: Vector | None) -> tuple[Matrix, Matrix, 
     likelihood, rows = mixture.likelihood, mixture.state.rows[:-1]
     means, variances = likelihood.moments(rows)
     shares = shares_of_ones(likelihood, rows) if isinstance(likelihood, Product) else np.full_like(means, np.nan)
-    return shares, means + mixture.anchor, variances if steps is None else without_cells(variances, steps)
+    return shares, means + mixture.anchor, without_cells(variances, steps)

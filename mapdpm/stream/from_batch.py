@@ -53,9 +53,7 @@ def stream_of(make: Callable[..., S], model: Any, max_clusters: int | None, sett
     moments = Moments.of(saved.likelihood, saved.statistics)
     counts = moments.of_features
     variances = np.divide(moments.squares, counts, out=np.zeros(counts.shape), where=counts > 0.0)
-    steps = steps_of(model.likelihood_)
-    if steps is not None:
-        variances = without_cells(variances, steps)
+    variances = without_cells(variances, steps_of(model.likelihood_))
     for k in range(n_clusters):
         own = counts[k] if missing == "skip" else None
         learner.insert(float(moments.weights[k]), shift + moments.means[k], variances[k], own)

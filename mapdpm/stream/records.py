@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.likelihoods._parameters import steps_of
+from mapdpm.likelihoods._rounded import cells_of
 from mapdpm.protocol import Labels, Matrix, Vector
 
 
@@ -36,6 +37,5 @@ class Clusters(NamedTuple):
 
     def rows(self, likelihood: Any) -> Matrix:
         """The statistics of the clusters as rows of their family: weight, means, sums of squares with their cells."""
-        sums, steps = self.weights[:, None], steps_of(likelihood)
-        cells = 0.0 if steps is None else steps * steps / 12.0
-        return np.hstack([sums, self.means, (self.variances + cells) * sums])
+        sums = self.weights[:, None]
+        return np.hstack([sums, self.means, (self.variances + cells_of(steps_of(likelihood))) * sums])

@@ -213,16 +213,19 @@ def test_five_rounded_numbers_of_a_plug(seed):
 
 @pytest.mark.parametrize("rounds", [False, True])
 def test_a_relay_that_was_off_in_the_warm_up(rounds):
-    """It has no step then; one is found, and clusters that it had parted merge again."""
-    rng = np.random.default_rng(0)
-    classes, relay = rng.integers(0, 3, 4000), rng.integers(0, 2, 4000) * (np.arange(4000) >= 400)
-    X = np.c_[8 * classes + rng.normal(size=4000), 5 * (classes == 1) + rng.normal(size=4000), relay]
-    X[:, :2] = X[:, :2].round(1) if rounds else X[:, :2]
-    model = OnlineMAPDPM()
-    ids = model.learn_many(X)
-    assert model.likelihood_.resolution[2] == pytest.approx(1.0)
-    assert metrics.adjusted_mutual_info(classes[2000:], ids[2000:]) >= 0.9
-    assert OnlineMAPDPM.from_bytes(model.to_bytes()).learn_many(X[:50]).tolist() == model.learn_many(X[:50]).tolist()
+    """It has no step then; one is found, and clusters that it had parted merge again, in most streams all of them."""
+    agreements = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        classes, relay = rng.integers(0, 3, 4000), rng.integers(0, 2, 4000) * (np.arange(4000) >= 400)
+        X = np.c_[8 * classes + rng.normal(size=4000), 5 * (classes == 1) + rng.normal(size=4000), relay]
+        X[:, :2] = X[:, :2].round(1) if rounds else X[:, :2]
+        model = OnlineMAPDPM().partial_fit(X)
+        assert model.likelihood_.resolution[2] == pytest.approx(1.0)
+        agreements.append(metrics.adjusted_mutual_info(classes, model.predict(X)))
+        again = OnlineMAPDPM.from_bytes(model.to_bytes())
+        assert again.learn_many(X[:50]).tolist() == model.learn_many(X[:50]).tolist()
+    assert np.median(agreements) >= 0.98
 
 
 def test_a_glitch_of_a_constant_is_no_step():
