@@ -60,20 +60,38 @@ class DPMeansFirst(DPMeans, ClusterMixin, BaseEstimator):
     pass
 
 
-class HDPHMMWithoutTargets(HDPHMM):
-    """HDPHMM as it is: but targets, whose labels come back after others, are not taken for sequences."""
+class _WithoutTargets:
+    """An estimator as it is, but targets are not taken for groups or sequences.
 
-    def fit(self, X, y=None, sequences=None):
-        return super().fit(X, None, sequences)
+    The checks name none where they transform the points again: these are then of a new group, whose shares are others.
+    And targets come back after others, as no sequence does.
+    """
 
-    def fit_predict(self, X, y=None, sequences=None):
-        return super().fit_predict(X, None, sequences)
+    def fit(self, X, y=None, *names, **named):
+        return super().fit(X, None, *names, **named)
 
-    def fit_transform(self, X, y=None, sequences=None):
-        return super().fit_transform(X, None, sequences)
+    def fit_predict(self, X, y=None, *names, **named):
+        return super().fit_predict(X, None, *names, **named)
 
-    def score(self, X, y=None, sequences=None):
-        return super().score(X, None, sequences)
+    def fit_transform(self, X, y=None, *names, **named):
+        return super().fit_transform(X, None, *names, **named)
+
+    def score(self, X, y=None, *names, **named):
+        return super().score(X, None, *names, **named)
+
+
+class HDPMixtureWithoutTargets(_WithoutTargets, HDPMixture):
+    pass
+
+
+class HDPHMMWithoutTargets(_WithoutTargets, HDPHMM):
+    pass
+
+
+ALL = (
+    *(MAPDPM, DPMeans, HDPMixtureWithoutTargets, HDPHMMWithoutTargets),
+    *(MAPDPMTwin, DPMeansTwin, MAPDPMFirst, DPMeansFirst),
+)
 
 
 def expected_of(kind: type) -> dict[str, str]:
@@ -103,7 +121,7 @@ def checked(kind: type) -> list[tuple[str, str, object]]:
 
 def main() -> int:
     bad = 0
-    for kind in (MAPDPM, DPMeans, HDPMixture, HDPHMMWithoutTargets, MAPDPMTwin, DPMeansTwin, MAPDPMFirst, DPMeansFirst):
+    for kind in ALL:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a class does not inherit from BaseEstimator, which is the point
             results = checked(kind)
