@@ -64,9 +64,12 @@ int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
     return mapdpm_header_check(file, file_bytes, kind);
 }
 
-/* The flags that a kind may have. */
-enum { KINDS = 1 << MD_BATCH | 1 << MD_STREAM | 1 << STREAM_OF_GROUPS | 1 << MD_SUMMARY | 1 << STREAM_OF_STATES | 1 << TRANSFORMERS };
+/* The kinds of files, as bits. */
+enum {
+    KINDS = 1 << MD_BATCH | 1 << MD_STREAM | 1 << STREAM_OF_GROUPS | 1 << MD_SUMMARY | 1 << STREAM_OF_STATES | 1 << TRANSFORMERS
+};
 
+/* The flags that a kind may have. */
 static uint32_t flags_of(unsigned kind)
 {
     if (kind == MD_STREAM)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from mapdpm.data import point_set
+from mapdpm.data.copies import without_copies
 from mapdpm.data.sequences import read_sequences
 from mapdpm.estimators.grouped import SequenceEstimator, chosen_groups
 from mapdpm.files import container
@@ -172,6 +174,8 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
         names, points, plan = self._read_to_fit(X)
         prior, hyperpriors = self._priors()
         n = point_set(points).n_points
+        if isinstance(self.likelihood, (str, type)):  # the prior is fitted
+            _warn_of_held_values(points, n)
         chain = read_sequences(chosen_groups(y, sequences), n)
         structure = Structure(lambda flat: SequenceProblem.of(flat, chain, prior), None, hyperpriors, "states")
         fitted = self._fit(self._settings(n, structure, search)._replace(**plan._asdict()), points)
@@ -273,3 +277,14 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
 
     def _names_out(self, prefix: str) -> list[str]:
         return [*(f"{prefix}{k}" for k in range(self.n_states_)), f"{prefix}_new"]
+
+
+def _warn_of_held_values(points: Any, n_points: int) -> None:
+    """Each copy of a point counts, and so does each transition between copies: both are evidence for small states."""
+    kept = without_copies(points)
+    if kept is not None and 2 * len(kept) <= n_points:
+        msg = (
+            f"{n_points - len(kept)} of {n_points} points are copies of others, as of a sensor that holds its values: "
+            "copies in a row make states of their own; leave them out"
+        )
+        warnings.warn(msg, stacklevel=3)

@@ -44,7 +44,7 @@ def test_the_names_of_clones(build):
 
 
 def test_the_loops_over_lanes_call_no_function():
-    """Intel processors wait where a function without wide vectors is called among them: it has to be inlined."""
+    """A call of a function without wide vectors stalls Intel processors: it must be inlined."""
     library = importlib.import_module("mapdpm.backends._c64").__file__
     text = run(need("objdump", "binutils"), "-d", "--no-show-raw-insn", library)
     bodies = dict(re.findall(r"^[0-9a-f]+ <(bound_\w+_of_\w+\.arch_x86_64_v[34])>:\n((?:.+\n)+)", text, re.MULTILINE))

@@ -63,8 +63,8 @@ class DPMeansFirst(DPMeans, ClusterMixin, BaseEstimator):
 class _WithoutTargets:
     """An estimator as it is, but targets are not taken for groups or sequences.
 
-    The checks name none where they transform the points again: these are then of a new group, whose shares are others.
-    And targets come back after others, as no sequence does.
+    The checks give targets to fit_transform, and none to transform: points without a group are of a new one, which has
+    other shares. And targets come back after others, as no sequence does.
     """
 
     def fit(self, X, y=None, *names, **named):

@@ -178,6 +178,19 @@ def test_the_states_of_a_cycle_are_found(n_states):
     assert metrics.adjusted_mutual_info(cycle, HDPHMM().fit(X).labels_) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("decimals", [1, 15])
+def test_held_values_are_named(decimals, recwarn):
+    """Each reading three times in a row makes dozens of states for three; whole numbers that meet by chance do not."""
+    rng = np.random.default_rng(0)
+    states = np.repeat(rng.integers(0, 3, 20), 20)
+    X = np.c_[6.0 * states + rng.normal(size=400), 5.0 * (states == 1) + rng.normal(size=400)]
+    for once in (X.round(decimals), X.round()):
+        assert HDPHMM().fit(once).n_states_ == 3
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="of 1200 points are copies of others, as of a sensor that holds its values"):
+        HDPHMM(max_sweeps=1).fit(np.repeat(X.round(decimals), 3, axis=0))
+
+
 @ends_early
 def test_labels_to_start_from(model, data):
     """A start at a mode stays there, whatever labels are called; too many states for the cap are refused."""
