@@ -162,6 +162,8 @@ def encoded(likelihood: Any) -> dict[str, Any]:
         return {"likelihood_family": None, "likelihood": likelihood}
     if isinstance(likelihood, type):
         return {"likelihood_family": code_of(likelihood), "likelihood": AUTO}
+    if isinstance(likelihood, Measured):
+        return {"likelihood_family": code_of(likelihood.kind), "likelihood": _steps(likelihood)}
     code = MIXED if isinstance(likelihood, Mixed) else code_of(type(likelihood))
     return {"likelihood_family": code, "likelihood": values_of(likelihood)}
 
@@ -175,7 +177,7 @@ def decoded(given: Any, code: Any, family: type[Any]) -> Any:
     kind = family if code is None else family_of(code)
     if isinstance(given, str):
         return given if code is None else kind
-    return kind(*given)
+    return _of_steps(kind, given) if isinstance(given, dict) else kind(*given)
 
 
 def values_of(likelihood: Any) -> Any:
@@ -223,15 +225,24 @@ def _listed(blocks: list[Block]) -> list[Any]:
 
 def _family(block: Block) -> list[Any]:
     if block.is_open and not isinstance(block.family, type):
-        return [code_of(block.kind), {RESOLUTION: block.family.resolution}]
+        return [code_of(block.kind), _steps(block.family)]
     return [code_of(block.kind), None if block.is_open else values_of(block.family)]
 
 
 def _of_family(code: Any, values: Any) -> Any:
     kind = family_of(code)
     if isinstance(values, dict):
-        return Measured(kind, tuple(map(float, values[RESOLUTION])))
+        return _of_steps(kind, values)
     return kind if values is None else kind(*values)
+
+
+def _steps(family: Measured) -> dict[str, Any]:
+    """A family whose prior is to be fitted to rounded values, as JSON."""
+    return {RESOLUTION: list(family.resolution)}
+
+
+def _of_steps(kind: Any, values: dict[str, Any]) -> Measured:
+    return Measured(kind, tuple(map(float, values[RESOLUTION])))
 
 
 def _as_read(family: Any, reading: dict[str, Any]) -> Any:

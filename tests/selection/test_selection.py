@@ -419,3 +419,13 @@ def test_a_table_with_columns_of_noise():
     assert found.model.relevant_.tolist() == [False, True, True, False]
     assert found.model.n_clusters_ == 3
     np.testing.assert_allclose(found.scores, select_alpha(X[["a", "kind"]], [0.1, 1.0], folds=3).scores, rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["cv", "nll", "map"])
+def test_the_model_of_rounded_columns_is_saved(method):
+    X = np.round(blobs(1), 1)
+    found = select_alpha(X, [0.5, 2.0], method=method)
+    again = MAPDPM.from_bytes(found.model.to_bytes())
+    assert (again.predict(X) == found.model.labels_).all()
+    assert repr(again.likelihood) == repr(found.model.likelihood)
+    assert (again.fit(X).labels_ == found.model.labels_).all()
