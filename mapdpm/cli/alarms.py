@@ -7,6 +7,8 @@ import json
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mapdpm.assessment import Assessment
 from mapdpm.cli.cells import value_of
 from mapdpm.cli.checkpoint import ALARM, ANOTHER, Saved
@@ -15,6 +17,7 @@ from mapdpm.cli.mqtt import Subscription
 from mapdpm.cli.results import STDOUT
 from mapdpm.cli.sinks import Printed, Publication, Reported, Sink, Written
 from mapdpm.cli.stuck import AFTER, Watch
+from mapdpm.cli.tables import Table
 from mapdpm.cli.usage import UsageError, refuse, refuse_argument
 from mapdpm.files.errors import refuse_damaged
 from mapdpm.stream.alarm import Alarm
@@ -38,11 +41,11 @@ class Alarms:
     """An alarm, and the sink of its alerts.
 
     ``early`` are the points of a warm-up that lasts. They have no surprise until it ends: then they are assessed, and
-    alerts for them are written, once.
+    alerts for them are written, once. ``timed`` says that the alarm holds for seconds, where points have times.
     """
 
-    def __init__(self, alarm: Alarm, sink: Sink, early: list[_Point] | None, watch: Watch | None) -> None:
-        self._alarm, self.sink, self._early, self._watch = alarm, sink, early, watch
+    def __init__(self, alarm: Alarm, sink: Sink, early: list[_Point] | None, watch: Watch | None, timed: bool) -> None:
+        self._alarm, self.sink, self._early, self._watch, self._timed = alarm, sink, early, watch, timed
         self.n_alerts = 0
 
     def learn(
@@ -61,20 +64,21 @@ class Alarms:
         if model.n_clusters:
             self._look_back(model, names)
         else:
-            self._alarm.update(math.nan, t)
+            self._alarm.update(math.nan, t if self._timed else None)
         return found.id, found.log_density
 
     def _look_back(self, model: Any, names: list[str] | None) -> None:
         """The warm-up has ended: its points are assessed, as if the alarm had waited for this."""
         early, self._early = self._early or [], None
         self._alarm = Alarm(self._alarm.level, self._alarm.hold, self._alarm.debounce)
-        all_of = model.assess_many([point.x for point in early])
+        values = np.array([point.x for point in early])
+        all_of = model.assess_many(values if names is None else Table(tuple(names), values))
         for i, point in enumerate(early):
-            found = Assessment(*(values[i] for values in all_of)).with_contributions(all_of.contributions[i])
+            found = Assessment(*(column[i] for column in all_of)).with_contributions(all_of.contributions[i])
             self._take(found, point, names)
 
     def _take(self, found: Assessment, point: _Point, names: list[str] | None) -> None:
-        if self._alarm.update(found.surprise, point.t) is None:
+        if self._alarm.update(found.surprise, point.t if self._timed else None) is None:
             return
         self.n_alerts += 1
         told = [None if math.isnan(value) else value for value in point.x]
@@ -160,7 +164,9 @@ def alarms_of(
         level, hold, debounce, after = ((_DEFAULTS | given)[name] for name in ALARM)
         alarm, position = Alarm(level, hold, debounce), None
         live = arguments.mqtt is not None or arguments.follow
-        watch = Watch(alarm.level, alarm.hold, after, live=live) if after else None
+        # 100 seconds would end an episode of slow readings at each of them. A state goes on as it began.
+        timed = "alarm_hold" in given or (held is not None and bool(held["state"]["timed"]))
+        watch = Watch(alarm.level, alarm.hold, after, live=live, timed=timed) if after else None
         early: list[_Point] | None = [] if saved is None else None
         if held is not None:
             before, position = Alarm.from_dict(held["state"]), dict(held["output"])
@@ -176,7 +182,7 @@ def alarms_of(
         if held is None or ANOTHER in str(error):
             raise
         refuse_damaged(f"its alarm cannot be read ({error})", arguments.state)
-    return Alarms(alarm, sink, early, watch)
+    return Alarms(alarm, sink, early, watch, timed)
 
 
 def _sink(arguments: argparse.Namespace, position: dict[str, Any] | None, source: Source, signals: Signals) -> Sink:

@@ -12,7 +12,7 @@ def alarm_options(alarm: argparse._ArgumentGroup) -> None:
     """Add the options of alarms."""
     text = "alert where a point is so surprising: a probability on normal data, such as 1e-5"
     alarm.add_argument("--alarm", type=values.probability, metavar="LEVEL", help=text)
-    text = "points, or seconds with --time, without such a point that end an episode; it has one alert (100)"
+    text = "points, or seconds with --time, without such a point that end an episode, which has one alert (100 points)"
     alarm.add_argument("--alarm-hold", type=values.not_negative, metavar="N", help=text)
     text = "such points in a row that make an alert (1)"
     alarm.add_argument("--alarm-debounce", type=values.count, metavar="N", help=text)

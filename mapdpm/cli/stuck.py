@@ -18,10 +18,13 @@ _SILENT = "silent"
 
 
 class Watch:
-    """Watches the readings of one run. ``live`` ones are timed as they come, others by their own times, if any."""
+    """Watches the readings of one run. ``live`` ones are timed as they come, others by their own times, if any.
 
-    def __init__(self, level: float, hold: float, after: int, *, live: bool) -> None:
-        self._level, self._hold, self._live = level, hold, live
+    ``hold`` is in seconds where readings are ``timed``.
+    """
+
+    def __init__(self, level: float, hold: float, after: int, *, live: bool, timed: bool) -> None:
+        self._level, self._hold, self._live, self._timed = level, hold, live, timed
         self._stuck: Transformer = Stuck(after)
         self._silence: Transformer = Silence(after)
         self._number = 0
@@ -43,7 +46,7 @@ class Watch:
         if t is not None and not self._live:
             found += self._silent(self._silence.transform_one([0.0], t), t)
         result = self._stuck.transform_one(x, t) or []
-        at = float(self._number) if t is None else t
+        at = t if t is not None and self._timed else float(self._number)
         if t is not None and self._begun is not None and t - self._begun < A_DAY:
             return []
         for d, value in enumerate(x):

@@ -124,6 +124,20 @@ def test_hold_is_in_seconds_with_times(folder, capsys):
     assert [alert["point"] for alert in alerts] == [21, 901]  # 301 comes 28 seconds after 21
 
 
+def test_hold_is_in_points_where_it_is_not_given(folder, capsys):
+    """At a reading in five minutes, 100 seconds would end an episode at each of them."""
+    X = np.vstack([points()[:800], np.full((60, 2), 70.0)])
+    rows = "".join(f"{300 * i},{x!r},{y!r}\n" for i, (x, y) in enumerate(X.tolist()))
+    Path("slow.csv").write_text("t,height,width\n" + rows)
+    streamed("slow.csv", "--time", "t", "--warmup", 50, "--alarm", 1e-4, "--alarm-stuck", 20, "--quiet")
+    err = capsys.readouterr().err
+    assert "warning" not in err  # the warm-up is looked at by the names of its columns
+    found = alerts_of(err)
+    late = [alert for alert in found if alert["point"] > 800]
+    assert [alert["point"] for alert in late if "alert" not in alert] == [801]
+    assert len(late) <= 3, late  # and one for each column that is stuck
+
+
 def test_values_without_names_and_missing_ones(folder, capsys):
     X = points()
     Path("plain.csv").write_text(text_of(X).replace(text_of(X[500:501]), f"{float(X[500, 0])!r},\n"))

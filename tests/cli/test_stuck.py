@@ -110,11 +110,11 @@ class Clock:
 
 def test_a_silence_is_told_while_it_lasts(monkeypatch):
     clock = Clock(monkeypatch)
-    watch = Watch(1e-5, 100.0, 50, live=True)
+    watch = Watch(1e-5, 100.0, 50, live=True, timed=False)
     assert [alert for _ in range(3000) for alert in clock.wait(watch, 10)] == []
     (alert,) = clock.wait(watch, 500)
     assert alert["alert"] == "silent for 1.33 minutes"
-    again = Watch(1e-5, 100.0, 50, live=True)
+    again = Watch(1e-5, 100.0, 50, live=True, timed=False)
     again.resume(json.loads(json.dumps(watch.saved())))
     clock.now += 1e6  # the time between two runs is no silence
     assert clock.wait(again, 1e4, came=False) == []  # nor is it one before the first reading
@@ -124,7 +124,7 @@ def test_a_silence_is_told_while_it_lasts(monkeypatch):
 
 def test_readings_that_had_queued_up_say_nothing_about_gaps(monkeypatch):
     clock = Clock(monkeypatch)
-    watch = Watch(1e-5, 100.0, 50, live=True)
+    watch = Watch(1e-5, 100.0, 50, live=True, timed=False)
     for _ in range(5000):
         clock.now += 0.001
         watch.waited(came=True)
