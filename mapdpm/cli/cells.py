@@ -58,6 +58,15 @@ def value_of(cell: str) -> float | None:
         return None
 
 
+def numbers_of(cells: Sequence[str]) -> list[float] | None:
+    """The numbers in cells that all hold a finite one, as nearly all rows do; None where any is to be looked at."""
+    try:
+        numbers = [float(cell) for cell in cells]
+    except ValueError:
+        return None
+    return numbers if math.isfinite(sum(numbers)) and "_" not in "".join(cells) else None
+
+
 def is_text(cell: str) -> bool:
     """Whether a cell is neither blank, a number, nor what a sensor without a number gives: headers have such cells."""
     return bool(cell.strip()) and value_of(cell) is None and cell.strip() not in _OF_SENSORS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple, NoReturn
 
-from mapdpm.cli.cells import complaint_of, is_missing, value_of
+from mapdpm.cli.cells import complaint_of, is_missing, numbers_of, value_of
 from mapdpm.cli.columns import listed
 from mapdpm.cli.json_records import Cells, Record
 from mapdpm.cli.refused import refuse_input, refuse_other
@@ -61,12 +61,9 @@ class Fields(NamedTuple):
 
     def point(self, row: list[str], *, gaps: bool) -> list[float]:
         """The point; RefusedInputError where a cell is invalid. With ``gaps`` missing values are NaN."""
-        try:  # the usual row: value by value takes twice as long
-            x = [float(row[place]) for place in self.places]
-            if math.isfinite(sum(x)) and "_" not in "".join(row):
-                return x
-        except ValueError:
-            pass
+        usual = numbers_of([row[place] for place in self.places])
+        if usual is not None:  # value by value takes twice as long
+            return usual
         x = []
         for place in self.places:
             value = value_of(row[place])

@@ -83,6 +83,7 @@ class Stream:
         self._counts = {"learned": 0, "skipped": 0}
         self._n_warnings = self._uncommitted = self._n_used = self._n_refused = 0
         self._first_refused = ""
+        self._n_events = self._model.n_events  # those that results have told
         self._within = self._ended = False  # within a message of several points; at the end of the input
         self._committed = time.monotonic()
         self._gaps = self._model.missing == "skip"
@@ -194,9 +195,9 @@ class Stream:
             group = group or fields.group_of(row)
             wall = self._times.local(moment.wall) if self._features.has_seasons else moment.wall
             result = self._features.result(x, wall)
-            before = self._model.n_events
             if result is not None:
-                self._pause(moment)
+                if self._states is not None:
+                    self._pause(moment, self._states)
                 number, score = self._learned(result, moment.t, written, group)
         except RefusedInputError as refused:
             self._refuse(at, refused)
@@ -208,8 +209,8 @@ class Stream:
             self._alarm.watch(x, moment.t, fields.chosen_names(), written)
         if result is not None:
             self._counts["learned"] += 1
-            new = self._model.n_events - before
-            events = self._model.events[-new:] if new else []
+            told, self._n_events = self._n_events, self._model.n_events
+            events = self._model.events[told - self._n_events :] if self._n_events > told else []
             run = None if self._states is None else self._states.run_length
             self._sink.write(self._text(number, score, events, run, group))
         return 1
@@ -247,13 +248,13 @@ class Stream:
         for sink in self._sinks:
             sink.flush()
 
-    def _pause(self, moment: Moment) -> None:
+    def _pause(self, moment: Moment, states: OnlineHDPHMM) -> None:
         """End the sequence if the point comes after a pause, by its clock or by that of the learner."""
         pause, last = self._settings["pause"], self._model.last_time
-        if self._states is None or pause is None or last is None or moment.t is None:
+        if pause is None or last is None or moment.t is None:
             return
         if max(moment.step, 0.0 if moment.said else moment.t - last) > pause:
-            self._states.gap()
+            states.gap()
 
     def _where(self, at: _Place) -> str:
         """The name of a point in messages."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mapdpm.cli.beside_table import Line, rows_below
 from mapdpm.cli.books import PARQUET, book_rows, is_book
-from mapdpm.cli.cells import CellReader, complaint_of, is_missing, is_text, value_of
+from mapdpm.cli.cells import CellReader, complaint_of, is_missing, is_text, numbers_of, value_of
 from mapdpm.cli.forms import GZIP, PLAIN, STDIN, Form, left_out
 from mapdpm.cli.text_rows import Row, name_of, text_rows
 from mapdpm.data.columns import CATEGORY, FLAG, NUMBER
@@ -253,18 +253,24 @@ def numbers(
     With ``gaps`` missing values are NaN. ``readers`` are those of columns that do not all hold numbers.
     """
     readers = readers or [CellReader(NUMBER)] * len(columns)
-    values, most = array("d"), _most_values(path)
+    values, most, as_they_are = array("d"), _most_values(path), False
     for line, cells in source:
-        for column, reader in zip(columns, readers, strict=True):
-            value = reader.value(cells[column])
-            if gaps and is_missing(cells[column], value, reader.kind or NUMBER):
-                value = math.nan
-            elif value is None or not math.isfinite(value):
-                name = f" ({names[column]})" if names and names[column] else ""
-                complaint = complaint_of(cells[column], value, cells, reader.kind)
-                msg = f"{where(path, line)}, column {column + 1}{name} {complaint}"
-                raise ValueError(msg)
-            values.append(value)
+        row = [cells[column] for column in columns]
+        found = numbers_of(row) if as_they_are else None
+        if found is None:  # cell by cell takes three times as long
+            found = []
+            for column, cell, reader in zip(columns, row, readers, strict=True):
+                value = reader.value(cell)
+                if gaps and is_missing(cell, value, reader.kind or NUMBER):
+                    value = math.nan
+                elif value is None or not math.isfinite(value):
+                    name = f" ({names[column]})" if names and names[column] else ""
+                    complaint = complaint_of(cell, value, cells, reader.kind)
+                    msg = f"{where(path, line)}, column {column + 1}{name} {complaint}"
+                    raise ValueError(msg)
+                found.append(value)
+            as_they_are = all(reader.kind in {NUMBER, FLAG} for reader in readers)
+        values.extend(found)
         if len(values) > most:
             hint = f"if you trust it: gzip -dc {name_of(path)} | mapdpm ... -, or save it as CSV"
             msg = f"{where(path, line)}: the numbers so far take {8 * len(values)} bytes of memory; {hint}"
