@@ -1,7 +1,7 @@
 // Rows of a file that are none of its table: what loggers and spreadsheets say first, units, and totals. It finds what
 // mapdpm/cli/beside_table.py finds.
 
-import { isName, isTime, isWordForMissing, strip, valueOf } from "./cells.js";
+import { isGrouped, isName, isTime, isWordForMissing, strip, valueOf } from "./cells.js";
 import { rowsOf } from "./lines.js";
 import { RULES, begins, whole } from "./rules.js";
 
@@ -11,7 +11,7 @@ const isFilled = (cell) => strip(cell) !== "";
 
 function isValue(cell) {
   const text = strip(cell).replace(",", ".");
-  return valueOf(text) !== null || isTime(strip(cell));
+  return valueOf(text) !== null || isGrouped(strip(cell)) || isTime(strip(cell));
 }
 
 class Line {

@@ -4,9 +4,10 @@
 import { complaintOf, isDate, isMissing, isText, isWrongNumber, strip, valueOf } from "./cells.js";
 import { rowsBelow } from "./beside.js";
 import { refuseWhatIsNoText, textOf } from "./bytes.js";
-import { formOf, leftOut, namesOf, plainCells, unusual } from "./form.js";
+import { formOf, leftOut, namesOf, unusual } from "./form.js";
 import { Rows } from "./lines.js";
 import { MOST_FEATURES, MOST_LISTED, MOST_POINTS } from "./limits.js";
+import { plainCells } from "./marks.js";
 import { reasonAgainst } from "./reasons.js";
 import { RULES } from "./rules.js";
 

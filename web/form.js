@@ -4,10 +4,10 @@ import { NOTHING, linesBeside } from "./beside.js";
 import { encodingOf, sampleText } from "./bytes.js";
 import { isName, ranges, shown, strip } from "./cells.js";
 import { linesOf, rowsOf } from "./lines.js";
+import { marksOf } from "./marks.js";
 import { RULES, begins, patternOf, whole } from "./rules.js";
 
 const isValue = whole("value");
-const isWithComma = whole("withComma");
 const isMarkup = begins("markup");
 const isProtocol = whole("protocol");
 const isFieldNumber = whole("fieldNumber");
@@ -58,7 +58,7 @@ export function refuseWhatIsNoTable(text) {
   if (isMarkup(begin)) throw new Error(" is a web page or XML, not a table; save it as CSV");
 }
 
-// The form of a file: delimiter, decimal, encoding, what is beside the table (as linesBeside has it), and whether each
+// The form of a file: delimiter, decimal, thousands, encoding, what is beside the table (as linesBeside has it), and whether each
 // row ends with a separator (trailing).
 export function formOf(bytes) {
   const sample = bytes.subarray(0, RULES.sample);
@@ -71,9 +71,8 @@ export function formOf(bytes) {
   const full = numbered.map(([, line]) => line);
   const delimiter = separatorOf(full);
   const rows = rowsOf(full, delimiter);
-  const isComma = delimiter !== "," && rows.some((row) => row.some(isWithComma));
-  const form = { delimiter, decimal: isComma ? "," : ".", encoding, ...NOTHING, trailing: false };
   const width = usualWidth(rows);
+  const form = { delimiter, ...marksOf(rows, width, delimiter !== ","), encoding, ...NOTHING, trailing: false };
   if (width === null || rows.length < RULES.few) return form;
   const beside = linesBeside(numbered, delimiter, width);
   const trailing = hasEnds(rows, width);
@@ -86,17 +85,13 @@ export function namesOf(cells, { above }) {
   return above.length === 0 ? cells : cells.map((cell, place) => strip(`${above[place]} ${cell}`));
 }
 
-// Cells whose numbers have a point.
-export function plainCells(cells, form) {
-  return form.decimal === "." ? cells : cells.map((cell) => isWithComma(cell) ? cell.replaceAll(",", ".") : cell);
-}
-
 // The unusual parts of a form, in words.
-export function unusual({ delimiter, decimal, encoding, beside, upper, empty }) {
+export function unusual({ delimiter, decimal, thousands, encoding, beside, upper, empty }) {
   const said = [];
   const names = { ...RULES.names, "windows-1252": RULES.names.cp1252, "utf-16le": "UTF-16", "utf-16be": "UTF-16" };
   if (delimiter !== ",") said.push(`cells separated by ${names[delimiter] ?? shown(delimiter)}`);
   if (decimal !== ".") said.push("decimals by commas");
+  if (thousands !== null) said.push(`thousands by ${RULES.marksInWords[thousands]}`);
   if (encoding !== "utf-8") said.push(`text in ${names[encoding]}`);
   const none = [...beside].filter((number) => number !== upper);
   if (none.length > 0) said.push(leftOut(none));

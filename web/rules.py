@@ -11,7 +11,7 @@ import csv
 import re
 from typing import Any
 
-from mapdpm.cli import beside_table, books, cells, forms, line_protocol, models, tables, text_rows, time_text
+from mapdpm.cli import beside_table, books, cells, forms, line_protocol, marks, models, tables, text_rows, time_text
 from mapdpm.kinds import notes
 
 SPACES = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
@@ -53,7 +53,10 @@ def rules() -> dict[str, Any]:
     """All that web/rules.js gives out."""
     patterns = {
         "value": forms._VALUE,
-        "withComma": forms._WITH_COMMA,
+        "withComma": marks.WITH_COMMA,
+        "withPoint": marks._WITH_POINT,
+        "doubted": marks.DOUBTED,
+        **{f"{kind} {mark}": each for mark, of in marks.PATTERNS.items() for kind, each in of._asdict().items()},
         "binary": forms._BINARY,
         "comment": beside_table._COMMENT,
         "rule": beside_table._RULE,
@@ -77,6 +80,10 @@ def rules() -> dict[str, Any]:
         "ofSensors": cells._OF_SENSORS,
         "separators": forms._SEPARATORS,
         "names": forms._NAMES,
+        "marks": list(marks.PATTERNS),
+        "between": marks._SEEN,
+        "marksInWords": forms._BETWEEN,
+        "fewestMarks": marks._FEWEST,
         "sample": forms._SAMPLE,
         "lines": forms._LINES,
         "few": forms._FEW,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mapdpm.cli.cells import MISSING_NUMBERS, value_of
+from mapdpm.cli.cells import MISSING_NUMBERS, is_grouped, value_of
 from mapdpm.cli.time_text import is_name, is_time
 
 _MOST_UNITS = 3  # rows below the names
@@ -218,4 +218,4 @@ def _is_word(cell: str, words: frozenset[str]) -> bool:
 
 def _is_value(cell: str) -> bool:
     text = cell.strip().replace(",", ".", 1)
-    return value_of(text) is not None or is_time(cell.strip())
+    return value_of(text) is not None or is_grouped(cell.strip()) or is_time(cell.strip())

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar
 
+from mapdpm.cli.marks import SPACE, doubted
 from mapdpm.data.columns import CATEGORY, FLAG, NUMBER
 
 MISSING = ("", "na", "n/a", "#n/a", "#nv", "#div/0!", "#value!", "#wert!", "#num!", "null", r"\n", "none", "?", "-")
@@ -17,6 +18,7 @@ MISSING_NUMBERS = (*MISSING, *_OF_SENSORS)
 _COMMA = re.compile(r"[+-]?\d*,\d+")
 _NO_TEXT = re.compile(r"^\s*'?[+\u2212-]?\s?[$€£]?\s?[\d.,]|[;\t]")
 _GROUPED = re.compile(r"[+-]?\d{1,3}(?P<mark>[., '\u2019\xa0\u202f])\d{3}((?P=mark)\d{3})*([.,]\d+)?")
+_OPTION = {".": ".", ",": ",", "'": '"\'"', "\u2019": '"\'"'}  # in a shell
 _WITH_UNIT = re.compile(r"[$€£¥]?\s?[+-]?\d+([.,]\d+)?\s*[^\W\d_%°$€£¥]?[%°$€£¥a-zA-Zµ/²³]{0,6}")
 _DATE = re.compile(r"\d{1,4}([-/.:])\d{1,2}\1\d{1,4}.*|\d{1,2}:\d\d")
 
@@ -67,6 +69,11 @@ def numbers_of(cells: Sequence[str]) -> list[float] | None:
     return numbers if math.isfinite(sum(numbers)) and "_" not in "".join(cells) else None
 
 
+def is_grouped(text: str) -> bool:
+    """Whether a text is a number with marks between thousands, whichever they are."""
+    return _GROUPED.fullmatch(text) is not None
+
+
 def is_text(cell: str) -> bool:
     """Whether a cell is neither blank, a number, nor what a sensor without a number gives: headers have such cells."""
     return bool(cell.strip()) and value_of(cell) is None and cell.strip() not in _OF_SENSORS
@@ -89,25 +96,33 @@ def complaint_of(cell: str, value: float | None, row: Sequence[str], kind: str |
         return f"is {found}; remove or fill such rows, or learn with --missing skip"
     if kind == FLAG:
         return f"is no flag: {text[:40]!r}; flags are two numbers, true and false, yes and no, on and off"
-    if value is None:
-        separated = any(mark in text for mark in ";\t ")
-        numbers = [place for place, other in enumerate(row, 1) if value_of(other) is not None]
-        if _COMMA.fullmatch(text):
-            hint = "if its comma is a decimal mark, say so: --decimal ,"
-        elif "\u2212" in text:
-            hint = "write - for minus"
-        elif _DATE.match(text):
-            hint = f"a date or a time is no feature; {_choose(numbers)}"
-        elif _GROUPED.fullmatch(text):
-            hint = "write numbers without marks between thousands"
-        elif _WITH_UNIT.fullmatch(text):
-            hint = "write the number alone, and its unit into the name of the column"
-        elif separated or not numbers:
-            hint = "if cells are not separated by commas, say by what: --delimiter"
-        else:
-            hint = _choose(numbers)
-        return f"is not a number: {text[:40]!r}; {hint}"
-    return f"is not a finite number: {text[:40]!r}; remove or fill such rows"
+    if value is not None:
+        return f"is not a finite number: {text[:40]!r}; remove or fill such rows"
+    number = doubted(text)
+    if number is not None:
+        hint = "if its point stands between thousands, say --thousands ., and if it is decimal, --thousands none"
+        return f"is {number!r}, where others have a decimal comma; {hint}"
+    return f"is not a number: {text[:40]!r}; {_hint(text, row)}"
+
+
+def _hint(text: str, row: Sequence[str]) -> str:
+    """What to do with a text where a number should be."""
+    numbers = [place for place, other in enumerate(row, 1) if value_of(other) is not None]
+    grouped = _GROUPED.fullmatch(text)
+    decimal = "if its comma is a decimal mark, say so: --decimal ," if _COMMA.fullmatch(text) else ""
+    if grouped or decimal:
+        mark = _OPTION.get(grouped["mark"], SPACE) if grouped else ""
+        between = f"if it has marks between thousands, say so: --thousands {mark}" if grouped else ""
+        return "; ".join(filter(None, (decimal, between)))
+    if "\u2212" in text:
+        return "write - for minus"
+    if _DATE.match(text):
+        return f"a date or a time is no feature; {_choose(numbers)}"
+    if _WITH_UNIT.fullmatch(text):
+        return "write the number alone, and its unit into the name of the column"
+    if any(mark in text for mark in ";\t ") or not numbers:
+        return "if cells are not separated by commas, say by what: --delimiter"
+    return _choose(numbers)
 
 
 def _choose(numbers: Sequence[int]) -> str:

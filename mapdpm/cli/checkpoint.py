@@ -35,7 +35,7 @@ ALARM = ("alarm", "alarm_hold", "alarm_debounce", "alarm_stuck")
 OTHERS = {
     "likelihood": "normal-gamma",
     "prior": None,
-    **dict.fromkeys(("delimiter", "decimal", "encoding", "na", "input_format")),
+    **dict.fromkeys(("delimiter", "decimal", "thousands", "encoding", "na", "input_format")),
     "columns": None,
     "time": None,
     "time_zone": None,
@@ -103,7 +103,8 @@ def read(path: Path) -> Saved | None:
         for name, value in parameters_of(model).items():
             settings.setdefault(name, value)  # one that the version of the file did not know
         settings["states"] = isinstance(model, OnlineHDPHMM) or None
-        settings.setdefault("features", None)
+        for name in ("features", "thousands"):
+            settings.setdefault(name, None)
         if not (
             all(isinstance(part, dict) for part in (*parts, found.alarm or {}, found.clock or {}))
             and values.is_character(settings["delimiter"])

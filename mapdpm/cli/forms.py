@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 from mapdpm.cli.beside_table import Line, lines_beside, squared
 from mapdpm.cli.books import EXCEL, book_of, book_rows, sheets_of
 from mapdpm.cli.cells import ranges, value_of
+from mapdpm.cli.marks import COMMA, DECIMALS, NONE, POINT, SPACE, THOUSANDS, marks_of, plain_number
 from mapdpm.cli.time_text import is_name
+from mapdpm.cli.usage import refuse_argument
 
 STDIN = "-"
 GZIP = b"\x1f\x8b"
@@ -31,8 +33,8 @@ _SAMPLE, _LINES = 8192, 50  # bytes, and lines of them, that are looked at
 _FEW, _NEARLY_ALL = 5, 0.8
 _SEPARATORS = (",", ";", "\t", "|", " ")
 _VALUE = re.compile(r"\s*[+-]?[$€£]?[.,]?\d[^;\t|]*")  # also a date, or a number with its unit
-_WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_BETWEEN = {POINT: "points", COMMA: "commas", "'": "apostrophes", SPACE: "spaces"}
 _NAMES = {"\t": "tabs", " ": "spaces", "cp1252": "Windows-1252 (Latin-1)", "utf-16": "UTF-16"}
 
 
@@ -40,7 +42,7 @@ class Form(NamedTuple):
     """How a file is written."""
 
     delimiter: str = ","
-    decimal: str = "."
+    decimal: str = POINT
     encoding: str = UTF_8
     missing: frozenset[str | float] = frozenset()
     """Texts and numbers besides the usual ones that stand for a missing value."""
@@ -60,11 +62,18 @@ class Form(NamedTuple):
     """The sheet of a file of Excel; None: the first."""
     width: int = 0
     """The number of columns of a sheet, whose rows end with their last value; 0 where it is not known."""
+    thousands: str | None = None
+    """What stands between thousands; None where that is not known."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether cells are as Python reads them."""
+        return self.decimal == POINT and self.thousands in {None, NONE} and not self.missing
 
     def cells(self, cells: list[str]) -> list[str]:
-        """Cells whose numbers have a point, and ``NA`` for those that are missing by ``--na``."""
-        if self.decimal != ".":
-            cells = [cell.replace(",", ".") if _WITH_COMMA.fullmatch(cell) else cell for cell in cells]
+        """Cells whose numbers have a point and no mark else, and ``NA`` for those that are missing by ``--na``."""
+        if self.decimal != POINT or self.thousands not in {None, NONE}:
+            cells = [plain_number(cell, self.decimal, self.thousands) for cell in cells]
         if self.missing:
             cells = ["NA" if {cell.strip(), value_of(cell)} & self.missing else cell for cell in cells]
         return cells
@@ -80,10 +89,29 @@ PLAIN = Form()
 """Commas, points, and UTF-8."""
 
 
+class Given(NamedTuple):
+    """What options say of the form; None where it is to be found."""
+
+    delimiter: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    encoding: str | None = None
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> Given:
+        """What these options say; UsageError where they contradict each other."""
+        given = cls(*(options[name] for name in cls._fields))
+        if given.decimal is not None and given.decimal == given.thousands:
+            refuse_argument(f"--thousands: {given.thousands} is the decimal mark")
+        return given
+
+
 def add_options(command: argparse.ArgumentParser) -> None:
-    """``--decimal``, ``--encoding`` and ``--na``."""
+    """``--decimal``, ``--thousands``, ``--encoding`` and ``--na``."""
     text = "decimal mark of numbers (found: a comma where cells are separated otherwise)"
-    command.add_argument("--decimal", choices=(".", ","), help=text)
+    command.add_argument("--decimal", choices=DECIMALS, help=text)
+    text = "mark between thousands, as in 1.234,5 (found, where numbers tell)"
+    command.add_argument("--thousands", choices=THOUSANDS, help=text)
     text = "encoding of the file, such as cp1252 or utf-16 (found: UTF-8, else Windows-1252)"
     command.add_argument("--encoding", type=_encoding, metavar="NAME", help=text)
     text = "more words or numbers for a missing value, as -999,err (besides blank, NA, nan, null, none, unavailable...)"
@@ -98,41 +126,35 @@ def missing_of(words: Sequence[str] | None) -> frozenset[str | float]:
 
 def form_of(
     path: str | Path,
-    delimiter: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
+    given: Given | None = None,
     missing: frozenset[str | float] = frozenset(),
     sheet: str | None = None,
 ) -> Form:
     """The form of a file, as far as it is not given; a warning says what is not usual. OSError as of the file."""
-    begins = beginning(path)
+    begins, given = beginning(path), given or Given()
     book = book_of(path, begins)
-    if book is not None:
-        form, said = _form_of_book(path, Form(missing=missing, book=book, sheet=sheet))
+    if book is not None:  # its numbers are numbers, and marks are those of texts
+        form = Form(missing=missing, book=book, sheet=sheet)
+        form = form._replace(decimal=given.decimal or POINT, thousands=given.thousands or NONE)
+        form, said = _form_of_book(path, form, given)
     else:
-        form = form_of_bytes(begins, delimiter, decimal, encoding, missing)
-        said = unusual(form, delimiter, decimal, encoding)
+        form = form_of_bytes(begins, given, missing)
+        said = unusual(form, given)
     if said:
         name = "standard input" if str(path) == STDIN else str(path)
         warnings.warn(f"{name}: {', '.join(said)}", stacklevel=2)
     return form
 
 
-def form_of_bytes(
-    sample: bytes,
-    delimiter: str | None,
-    decimal: str | None,
-    encoding: str | None,
-    missing: frozenset[str | float] = frozenset(),
-) -> Form:
+def form_of_bytes(sample: bytes, given: Given, missing: frozenset[str | float] = frozenset()) -> Form:
     """The form of a file that begins with ``sample``, as far as it is not given."""
-    found_encoding = encoding or _encoding_of(sample)
+    found_encoding = given.encoding or _encoding_of(sample)
     lines = _lines_of(sample, found_encoding)
-    found = delimiter or _separator_of(lines)
+    found = given.delimiter or _separator_of(lines)
     rows = _rows(lines, found)
-    is_comma = found != "," and any(map(has_decimal_comma, rows))
-    form = Form(found, decimal or ("," if is_comma else "."), found_encoding, missing)
     width = _usual_width(rows)
+    decimal, thousands = marks_of(rows, width, found != COMMA, given.decimal, given.thousands)
+    form = Form(found, decimal, found_encoding, missing, thousands=thousands)
     if width is None or len(rows) < _FEW:
         return form
     numbered = _numbered(sample, found_encoding)
@@ -151,7 +173,7 @@ def _with_beside(form: Form, lines: Sequence[Line], width: int) -> Form:
     return form._replace(**beside._asdict())
 
 
-def _form_of_book(path: str | Path, form: Form) -> tuple[Form, list[str]]:
+def _form_of_book(path: str | Path, form: Form, given: Given) -> tuple[Form, list[str]]:
     """The form of a table of Excel or Parquet, and what is unusual about it."""
     if form.book != EXCEL:
         return form, []
@@ -159,7 +181,7 @@ def _form_of_book(path: str | Path, form: Form) -> tuple[Form, list[str]]:
     lines = squared([Line(number, ",".join(cells), cells) for number, cells in rows if cells])
     if len(lines) >= _FEW:
         form = _with_beside(form, lines, len(lines[-1].cells))._replace(width=len(lines[-1].cells))
-    said = unusual(form, None, None, None, thing="row")
+    said = unusual(form, given._replace(delimiter=None, encoding=None), thing="row")
     sheets = sheets_of(path) if form.sheet is None else []
     if len(sheets) > 1:
         said.insert(0, f"sheet {sheets[0]}, the first of {len(sheets)}; --sheet names another one")
@@ -187,21 +209,16 @@ def _usual_width(rows: Sequence[Sequence[str]]) -> int | None:
     return width if n and n >= _NEARLY_ALL * len(rows) else None
 
 
-def has_decimal_comma(cells: Sequence[str]) -> bool:
-    """Whether one of the cells is a number with a comma."""
-    return any(map(_WITH_COMMA.fullmatch, cells))
-
-
-def unusual(
-    form: Form, delimiter: str | None, decimal: str | None, encoding: str | None, thing: str = "line"
-) -> list[str]:
+def unusual(form: Form, given: Given, thing: str = "line") -> list[str]:
     """The parts of a form that are unusual and were not given, in words."""
     said = []
-    if form.delimiter != (delimiter or PLAIN.delimiter):
+    if form.delimiter != (given.delimiter or PLAIN.delimiter):
         said.append(f"cells separated by {_NAMES.get(form.delimiter, repr(form.delimiter))}")
-    if form.decimal != (decimal or PLAIN.decimal):
+    if form.decimal != (given.decimal or PLAIN.decimal):
         said.append("decimals by commas")
-    if form.encoding != (encoding or PLAIN.encoding):
+    if form.thousands not in {None, NONE, given.thousands}:
+        said.append(f"thousands by {_BETWEEN[form.thousands or NONE]}")
+    if form.encoding != (given.encoding or PLAIN.encoding):
         said.append(f"text in {_NAMES.get(form.encoding, form.encoding)}")
     none = form.beside - {form.upper}
     if none:

@@ -12,7 +12,7 @@ from mapdpm import MAPDPM, Categorical, HDPMixture, OnlineHDP, OnlineHDPHMM, Onl
 from mapdpm.cli import tables
 from mapdpm.cli.books import EXCEL
 from mapdpm.cli.columns import beside_groups, chosen, model_columns, with_others
-from mapdpm.cli.forms import Form, beginning, form_of, missing_of
+from mapdpm.cli.forms import Form, Given, beginning, form_of, missing_of
 from mapdpm.cli.kinds import of_model
 from mapdpm.cli.line_protocol import is_line_protocol
 from mapdpm.cli.tables import Table, counted
@@ -103,11 +103,10 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
 def form_of_arguments(arguments: argparse.Namespace) -> Form:
     """The form of the data, as the options say it and else as it is found."""
     _check_table(arguments.data)
-    given = (arguments.delimiter, arguments.decimal, arguments.encoding)
-    form = form_of(arguments.data, *given, missing_of(arguments.na), arguments.sheet)
+    form = form_of(arguments.data, Given.of(vars(arguments)), missing_of(arguments.na), arguments.sheet)
     if arguments.sheet is not None and form.book != EXCEL:
         refuse_argument(f"--sheet: is of Excel, and {arguments.data} is none; leave it out")
-    for option in ("delimiter", "decimal", "encoding"):
+    for option in ("delimiter", "encoding"):
         if form.book is not None and getattr(arguments, option) is not None:
             refuse_argument(f"--{option}: is of text, and {arguments.data} is none; leave it out")
     return form

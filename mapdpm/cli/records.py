@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from mapdpm.cli import text_rows
-from mapdpm.cli.forms import EMPTY, PLAIN, UTF_8, Form, form_of_bytes, has_decimal_comma, missing_of, unusual, width_of
+from mapdpm.cli.forms import EMPTY, PLAIN, UTF_8, Form, Given, form_of_bytes, missing_of, unusual, width_of
 from mapdpm.cli.json_records import Cells, Record, records_of_json
 from mapdpm.cli.line_protocol import is_line_protocol, record_of_line
+from mapdpm.cli.marks import COMMA, NONE, has_decimal_comma
 from mapdpm.cli.refused import RefusedInputError, refuse_input
 
 CSV, JSON, INFLUX = "csv", "jsonl", "influx"
@@ -68,14 +69,16 @@ class RecordReader:
         if self.kind is None:
             self.kind = kind_of(sample.decode(_UTF_8, errors="replace"))
         said = [_NAMES[self.kind]] if self.kind != CSV and settings["input_format"] is None else []
-        given = (settings["delimiter"], settings["decimal"], settings["encoding"])
-        form = form_of_bytes(sample, *given[:2], UTF_8 if self._decoded else given[2], self._missing)
+        given = Given.of(settings)
+        given = given._replace(encoding=UTF_8) if self._decoded else given
+        form = form_of_bytes(sample, given, self._missing)
         if self.kind != CSV:  # separators mean nothing in other kinds
-            form = form._replace(delimiter=given[0] or PLAIN.delimiter, decimal=given[1] or PLAIN.decimal)
+            usual = {name: getattr(given, name) or getattr(PLAIN, name) for name in ("delimiter", "decimal")}
+            form = form._replace(thousands=given.thousands, **usual)
         if self.kind != CSV or resumed:
             form = form._replace(beside=frozenset(), above=(), empty=frozenset())
         self.beside = form.beside
-        said += unusual(form, *given[:2], UTF_8 if self._decoded else given[2])
+        said += unusual(form, given)
         if said:
             self._say(", ".join(said))
         self.width = width_of(sample, form) if self.kind == CSV else None
@@ -83,8 +86,8 @@ class RecordReader:
         if not self._decoded:
             settings["encoding"] = form.encoding
         self._first = form
-        if form.decimal != PLAIN.decimal:  # a point is not decided before a comma has come
-            settings["decimal"] = form.decimal
+        if form.decimal != PLAIN.decimal or form.thousands:  # a point is not decided before a comma has come
+            settings |= {"decimal": form.decimal, "thousands": form.thousands}
         self._set_form()
 
     def settle(self) -> None:
@@ -102,7 +105,7 @@ class RecordReader:
             cells = self._cells(text)
             return [cells if self._plain else self._form.cells(cells)]
         found = _of_lines(text) if kind == INFLUX else self._of_json(text)
-        return [self._with_missing(cells) for cells in found] if self._missing else found
+        return found if self._plain else [self._converted(cells) for cells in found]
 
     def _of_json(self, text: str) -> list[Cells]:
         try:
@@ -130,22 +133,24 @@ class RecordReader:
             refuse_input(f" is not CSV: {error}")
         if self._decides and "," in line and has_decimal_comma(cells):
             self._say("decimals by commas")
-            self._settings["decimal"] = ","
+            self._settings["decimal"] = COMMA
             self._set_form()
         return cells
 
     def _set_form(self) -> None:
-        delimiter, decimal, encoding = (self._settings[name] for name in ("delimiter", "decimal", "encoding"))
+        delimiter, decimal, thousands, encoding = Given.of(self._settings)
         usual = (delimiter or PLAIN.delimiter, decimal or PLAIN.decimal, encoding or PLAIN.encoding)
-        self._form = Form(*usual, self._missing)
-        self._plain = self._form.decimal == PLAIN.decimal and not self._missing
+        self._form = Form(*usual, self._missing, thousands=thousands)
+        self._plain = self._form.is_plain
         self._encoding = _UTF_8 if self._decoded or self._form.encoding == UTF_8 else self._form.encoding
         self._decides = decimal is None and self._form.delimiter != PLAIN.delimiter
 
-    def _with_missing(self, cells: Cells) -> Cells:
+    def _converted(self, cells: Cells) -> Cells:
+        """The cells of a message, whose numbers have points where they are none of texts."""
+        form = self._form._replace(thousands=self._form.thousands or NONE)
         if not isinstance(cells, Record):
-            return self._form.cells(cells)
-        for name, text in zip(cells, self._form.cells(list(cells.values())), strict=True):
+            return form.cells(cells)
+        for name, text in zip(cells, form.cells(list(cells.values())), strict=True):
             cells[name] = text
         return cells
 

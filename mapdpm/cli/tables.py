@@ -146,7 +146,7 @@ def read_csv(
     texts: list[tuple[str, ...]] = []
     if columns.beside:
         rest = _keeping(rest, columns.beside, texts)
-    if form.decimal != PLAIN.decimal or form.missing:
+    if not form.is_plain:
         rest = ((line, form.cells(row)) for line, row in rest)
     if columns.group is not None:
         rest = _with_groups(path, rest, columns.group, groups)

@@ -98,8 +98,8 @@ def test_rows_of_a_sheet():
     excel([*rows[:9], [1, 2, 3], *rows[9:]])
     assert "x.xlsx: row 10 has 3 columns, but the first row has 2" in called("fit", "x.xlsx").stderr
     excel(rows)
-    assert called("fit", "x.xlsx", "--decimal", ",").stderr == (
-        "mapdpm: error: argument --decimal: is of text, and x.xlsx is none; leave it out\n"
+    assert called("fit", "x.xlsx", "--delimiter", ";").stderr == (
+        "mapdpm: error: argument --delimiter: is of text, and x.xlsx is none; leave it out\n"
     )
 
 

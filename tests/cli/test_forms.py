@@ -10,7 +10,7 @@ import pytest
 
 from mapdpm import cli
 from mapdpm.cli import tables
-from mapdpm.cli.forms import PLAIN, Form, form_of
+from mapdpm.cli.forms import PLAIN, Form, Given, form_of
 
 HEADER = ["höhe", "breite"]
 ROWS = [[f"{i % 7}.{i % 10}5", f"-{i % 3}.5"] for i in range(60)]
@@ -48,7 +48,7 @@ def test_every_form_is_found(tmp_path, delimiter, decimal, encoding, header):
 def test_what_is_given_is_not_found(tmp_path, recwarn):
     path = tmp_path / "x.csv"
     path.write_bytes(written(";", ",").encode("cp1252"))
-    assert form_of(path, ";", ",", "cp1252") == Form(";", ",", "cp1252")
+    assert form_of(path, Given(";", ",", encoding="cp1252")) == Form(";", ",", "cp1252")
     assert not recwarn
     path.write_text("a,b\n1;2,3\n4;5,6\n")  # commas and semicolons, and the numbers are nowhere
     assert form_of(path).delimiter == ","

@@ -190,22 +190,16 @@ REFUSED = {
         FIT,
         "'25.10.2026 08:00'; a date or a time is no feature; the columns of numbers are --columns 2-3",
     ),
-    "thousands, US": (
-        table("t", "h", number=lambda x: f'"{1000 * x:,.2f}"'),
+    "a point beside commas": (
+        table("t", "h", sep=";", number=comma).replace("\n", "\n1.315;2,5\n", 1),
         FIT,
-        "write numbers without marks between thousands",
+        "is '1.315', where others have a decimal comma; if its point stands between thousands, say --thousands .",
     ),
-    "thousands, DE": (
-        table("t", "h", sep=";", number=lambda x: f"{round(x)}.000,5"),
+    "commas between thousands, in quotes": (
+        table("t", "h", number=lambda x: f'"{round(x)},315"'),
         FIT,
-        "'20.000,5'; write numbers without marks",
+        "say so: --decimal ,; if it has marks between thousands, say so: --thousands ,",
     ),
-    "thousands, FR": (
-        table("t", "h", sep=";", number=lambda x: f"{round(x)}\u202f000,5"),
-        FIT,
-        "write numbers without marks",
-    ),
-    "thousands, CH": (table("t", "h", number=lambda x: f"{round(x)}'000.5"), FIT, "write numbers without marks"),
     "percent": (
         table("t", "h", number="{}%".format),
         FIT,
@@ -310,7 +304,7 @@ def test_refused(origin):
 
 
 def test_there_are_some_ninety_of_them():
-    assert len(AS_THEY_ARE) + len(WITH_AN_OPTION) + len(REFUSED) == 89
+    assert len(AS_THEY_ARE) + len(WITH_AN_OPTION) + len(REFUSED) == 87
 
 
 def test_a_whole_fit():

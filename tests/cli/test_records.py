@@ -11,7 +11,7 @@ from mapdpm.cli.cells import value_of
 from mapdpm.cli.records import RecordReader, kind_of
 from mapdpm.cli.refused import RefusedInputError
 
-SETTINGS = dict.fromkeys(("delimiter", "decimal", "encoding", "na", "input_format"))
+SETTINGS = dict.fromkeys(("delimiter", "decimal", "thousands", "encoding", "na", "input_format"))
 
 
 def read(text, **settings):

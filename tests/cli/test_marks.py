@@ -1,0 +1,118 @@
+"""Marks in numbers: what spreadsheets of many countries write is read as the numbers that they had."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from command_line import called
+from mapdpm.cli import tables
+from mapdpm.cli.forms import Given, form_of
+from mapdpm.cli.marks import THOUSANDS, plain_number
+
+STYLES = {  # separator, decimal mark, mark between thousands
+    "Germany": (";", ",", "."),
+    "France": (";", ",", "\u202f"),
+    "Sweden": ("\t", ",", "\xa0"),
+    "Switzerland": (";", ".", "\u2019"),
+    "Excel in Switzerland": (",", ".", "'"),
+    "the US, tabs": ("\t", ".", ","),
+    "the US": (",", ".", ","),
+}
+
+
+def written(x, digits, decimal, mark):
+    """A number as a spreadsheet shows it."""
+    marks = str.maketrans({",": mark, ".": decimal})
+    return f"{x:,.{digits}f}".translate(marks)
+
+
+def read(path, lines, given=None):
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tables.read_csv(path, form=form_of(path, given)).values
+
+
+@pytest.mark.filterwarnings("ignore:.*(cells separated|thousands|decimals)")
+@pytest.mark.parametrize("digits", [0, 1, 2, 3])
+@pytest.mark.parametrize("style", STYLES)
+def test_numbers_of_each_country(tmp_path, style, digits):
+    sep, decimal, mark = STYLES[style]
+    rng = np.random.default_rng(digits)
+    X = np.round(rng.normal(size=(300, 2)) * [90.0, 4000.0] + [200.0, 2000.0], digits)
+    quote = '"' if sep == mark else ""
+    cells = [[f"{quote}{written(x, digits, decimal, mark)}{quote}" for x in row] for row in X.tolist()]
+    lines = [sep.join(row) for row in [["a", "b"], *cells]]
+    np.testing.assert_array_equal(read(tmp_path / "x.csv", lines), X)
+
+
+DECIMALS = {
+    "three digits, always": lambda rng: [f"{x:.3f}" for x in rng.uniform(1.0, 9.0, 60)],
+    "zeros at the end are cut": lambda rng: [f"{x:.3f}".rstrip("0").rstrip(".") for x in rng.uniform(1.0, 9.0, 60)],
+    "off, or kilowatts": lambda rng: [f"{x:.3f}" if i % 3 else "0" for i, x in enumerate(rng.uniform(1.0, 9.0, 60))],
+    "below and above one": lambda rng: [f"{x:.3f}" for x in rng.uniform(0.0, 3.0, 60)],
+    "two set points": lambda rng: [
+        f"{x:.3f}" if i % 3 else str(20 + i % 2) for i, x in enumerate(rng.normal(21, 1, 60))
+    ],
+    "four digits before": lambda rng: [
+        f"{x:.3f}" if i % 2 else f"{x:.0f}" for i, x in enumerate(rng.uniform(1, 2e3, 60))
+    ],
+}
+
+
+@pytest.mark.parametrize("decimal", [".", ","])
+@pytest.mark.parametrize("kind", DECIMALS)
+@pytest.mark.filterwarnings("ignore:.*(cells separated|decimals)")
+def test_decimals_of_three_digits_stay(tmp_path, kind, decimal):
+    column = DECIMALS[kind](np.random.default_rng(1))
+    lines = ["a\tb", *(f"{i % 7}\t{cell.replace('.', decimal)}" for i, cell in enumerate(column))]
+    np.testing.assert_array_equal(read(tmp_path / "x.csv", lines)[:, 1], list(map(float, column)))
+
+
+@pytest.mark.parametrize(("sep", "mark"), [(";", "."), ("\t", ","), (";", " ")])
+def test_a_column_of_whole_numbers_tells(tmp_path, sep, mark):
+    numbers = [284, 1315, 4802, 249, 3012, 77, 1250, 63, 12_500]
+    lines = [sep.join(("day", "n")), *(f"{i}{sep}{written(x, 0, '?', mark)}" for i, x in enumerate(numbers))]
+    with pytest.warns(UserWarning, match="thousands by"):
+        assert read(tmp_path / "x.csv", lines)[:, 1].tolist() == numbers
+
+
+def messy(path, *late):
+    """Commas are decimal in the first lines; further below comes what has a point."""
+    Path(path).write_text("t;x\n" + "".join(f"{i};{i % 9},5\n" for i in range(80)) + "".join(f"{x}\n" for x in late))
+
+
+@pytest.mark.parametrize("command", ["fit x.csv --columns x", "stream x.csv --columns x"])
+def test_a_point_beside_decimal_commas_is_doubted(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    messy("x.csv", "80;1.315", "81;2,5")
+    done = called(*command.split())
+    assert done.returncode == 1
+    assert "'1.315', where others have a decimal comma" in done.stderr
+    assert re.search(r"say --thousands \., and if it is decimal, --thousands none", done.stderr)
+    for mark in (".", "none"):
+        assert called(*command.split(), "--thousands", mark).returncode == 0
+    messy("x.csv", "80;1.234,5", "81;1.234.567", "82;0.25")  # none of these can be anything else
+    assert called(*command.split()).returncode == 0
+
+
+def test_options_say_the_marks(tmp_path):
+    lines = ["a;b", *["1.315;2"] * 3]
+    for mark, value in ((".", 1315.0), ("none", 1.315)):
+        with pytest.warns(UserWarning, match="cells separated"):
+            assert read(tmp_path / "x.csv", lines, Given(thousands=mark))[0, 0] == value
+    done = called("fit", tmp_path / "x.csv", "--decimal", ".", "--thousands", ".")
+    assert "argument --thousands: . is the decimal mark" in done.stderr
+
+
+def test_messages_with_marks(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("x.jsonl").write_text('{"w": "1.234,5", "v": 1.315}\n{"w": "2,5", "v": "1.315"}\n' * 20)
+    assert called("stream", "x.jsonl", "--decimal", ",").returncode == 0
+
+
+@pytest.mark.parametrize("mark", THOUSANDS)
+@pytest.mark.parametrize("cell", ["", "x", "1,2,3", "2026-01-02", "01.03.2026", "1.5", "0,5", "12:30", "1 2", "'", "-"])
+def test_other_cells_stay(cell, mark):
+    expected = "0.5" if cell == "0,5" and mark != "," else cell
+    assert plain_number(cell, "." if mark == "," else ",", mark) == expected
