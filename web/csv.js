@@ -18,7 +18,7 @@ const counted = (n, thing) => `${n.toLocaleString("en")} ${thing}${n === 1 ? "" 
 // The rows of a text, at least one and all of one width.
 class TableRows {
   constructor(text, form) {
-    Object.assign(this, { rows: new Rows(text, form.delimiter), form, width: 0, held: [], isEnd: false, below: [] });
+    Object.assign(this, { rows: new Rows(text, form.delimiter), form, width: 0, held: [], isEnd: false, below: [], late: [] });
   }
 
   // The next row, without lines that are none, and without the blank cell after a separator at the end.
@@ -50,20 +50,25 @@ class TableRows {
     return this.held.shift() ?? null;
   }
 
+  // The next row; a blank one between others has blank cells.
   next() {
-    let blank = 0;
+    if (this.late.length > 0) return this.late.shift();
+    const blanks = [];
     for (let row = this.aboveEnd(); row !== null; row = this.aboveEnd()) {
       const { line, cells } = row;
       if (cells.length === 0) {
-        blank ||= line;
+        if (this.width && blanks.length <= RULES.mostBlank) blanks.push({ line, cells: Array(this.width).fill("") });
         continue;
       }
-      if (blank && this.width) throw new Error(`: line ${blank} is blank; remove it`);
+      if (blanks.length > RULES.mostBlank) {
+        throw new Error(`: line ${blanks[0].line} is blank, and so are the ${RULES.mostBlank} after it`);
+      }
       this.width ||= cells.length;
       if (cells.length !== this.width) {
         throw new Error(`: line ${line} has ${cells.length} column${cells.length === 1 ? "" : "s"}, but the first row has ${this.width}`);
       }
-      return { line, cells: plainCells(cells, this.form) };
+      this.late = [...blanks, { line, cells: plainCells(cells, this.form) }];
+      return this.late.shift();
     }
     if (!this.width) throw new Error(" is empty; choose a file with one point a row");
     return null;
@@ -138,16 +143,22 @@ class Table {
 
 // Read what is left. isMore: whether there are more rows than are kept; broken: the Error that ended it before its time,
 // for a wrong cell of a line before is said first, if its column is chosen.
-function takeRows(columns, rows, source) {
+function takeRows(columns, names, rows, source) {
+  const isAgain = ({ cells }) => names !== null && cells.every((cell, place) => cell === names[place]);
+  const again = [];
   try {
     for (;;) {
       const row = rows.shift() ?? source.next();
       const isMore = row !== null && columns[0].size === MOST_POINTS;
-      if (row === null || isMore) return { isMore, broken: null };
+      if (row === null || isMore) return { isMore, again, broken: null };
+      if (isAgain(row)) {
+        again.push(row.line);
+        continue;
+      }
       for (const column of columns) column.take(row.cells[column.place], row.line, row.cells);
     }
   } catch (broken) {
-    return { isMore: false, broken };
+    return { isMore: false, again, broken };
   }
 }
 
@@ -162,11 +173,14 @@ function read(bytes, file) {
   const listed = cells.slice(0, MOST_LISTED).map((cell, place) => new Column(place, isHeader ? cell : null));
   const columns = listed.filter(({ place }) => !form.empty.has(place));
   const rows = [...(isHeader ? [] : [first]), ...(second === null ? [] : [second])];
-  const { isMore, broken } = takeRows(columns, rows, source);
+  const { isMore, again, broken } = takeRows(columns, isHeader ? first.cells : null, rows, source);
   const { size } = columns[0];
   if (size === 0) throw broken ?? new Error(" has a header but no rows of data");
   const notes = unusual(form);
   if (source.below.length > 0) notes.push(leftOut(source.below));
+  if (again.length > 0) {
+    notes.push(`the names of columns come again in line ${again[0]}${again.length > 1 ? ` and ${again.length - 1} more` : ""}: left out`);
+  }
   if (isMore) notes.push(`only the first ${counted(size, "row")} are used`);
   if (cells.length > MOST_LISTED) notes.push(`only the first ${MOST_LISTED} of ${cells.length} columns can be chosen`);
   return new Table(file, columns, broken, notes);

@@ -11,7 +11,7 @@ import csv
 import re
 from typing import Any
 
-from mapdpm.cli import beside_table, books, cells, forms, line_protocol, marks, models, tables, text_rows, time_text
+from mapdpm.cli import beside_table, books, cells, forms, line_protocol, marks, models, table_rows, text_rows, time_text
 from mapdpm.kinds import notes
 
 SPACES = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
@@ -92,7 +92,8 @@ def rules() -> dict[str, Any]:
         "fewRows": beside_table._FEW,
         "sums": sorted(beside_table._SUMS),
         "statistics": sorted(beside_table._STATISTICS),
-        "below": tables._BELOW,
+        "mostBlank": table_rows._MOST_BLANK,
+        "below": table_rows._BELOW,
         "longestLine": text_rows.LONGEST_LINE,
         "mostColumns": text_rows.MOST_COLUMNS,
         "longestCell": csv.field_size_limit(),

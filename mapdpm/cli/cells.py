@@ -38,6 +38,11 @@ class CellReader:
         self.kind, self._gaps = kind, gaps
         self.places: dict[str, int] = {}
 
+    def forget(self, n: int) -> None:
+        """Know only the first n texts again: the others were of a row that is refused."""
+        for text in list(self.places)[n:]:
+            del self.places[text]
+
     def value(self, cell: str) -> float | None:
         """The number of a cell; None where it has none."""
         number = value_of(cell)

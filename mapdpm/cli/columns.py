@@ -9,7 +9,8 @@ import warnings
 from collections.abc import Sequence
 
 from mapdpm.cli.cells import is_text
-from mapdpm.cli.tables import Choice, Columns, counted, every
+from mapdpm.cli.table_rows import counted
+from mapdpm.cli.tables import Choice, Columns, every
 from mapdpm.cli.time_text import is_name
 from mapdpm.cli.usage import UsageError
 

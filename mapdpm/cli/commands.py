@@ -23,7 +23,8 @@ from mapdpm.cli.models import check_convertible, form_of_arguments, model_and_ta
 from mapdpm.cli.progress import ProgressLine
 from mapdpm.cli.summary import summary
 from mapdpm.cli.table_options import FORMATS
-from mapdpm.cli.tables import Table, counted
+from mapdpm.cli.table_rows import counted
+from mapdpm.cli.tables import Table
 from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.files.c_export import as_stream, c_files
 from mapdpm.files.disk import write_file
@@ -146,7 +147,9 @@ def _table(arguments: argparse.Namespace, choice: tables.Choice) -> tuple[Table,
         return [of_cells(kind) for kind in kinds]
 
     gaps = arguments.missing == "skip"
-    table = tables.read_csv(arguments.data, choice, form_of_arguments(arguments), gaps=gaps, kinds=of_columns)
+    table = tables.read_csv(
+        arguments.data, choice, form_of_arguments(arguments), gaps=gaps, kinds=of_columns, on_error=arguments.on_error
+    )
     return table, {name: kind for name, kind in zip(table.names, kinds, strict=True) if kind is not None}
 
 

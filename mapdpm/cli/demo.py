@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm import plots
-from mapdpm.cli import tables
+from mapdpm.cli import table_rows, tables
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.metrics import adjusted_mutual_info, contingency
 from mapdpm.protocol import Labels, Matrix
@@ -115,7 +115,7 @@ def read(path: str | Path) -> Windows:
     standard deviation in the window, at least a millionth of that in the whole recording, so a constant channel has
     finite features.
     """
-    (_, header), *rows = tables.rows(path)
+    (_, header), *rows = table_rows.rows(path)
     names = [name.strip() for name in header]
     missing = [name for name in ("recording", "activity", *CHANNELS) if name not in names]
     if missing:

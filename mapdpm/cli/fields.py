@@ -9,7 +9,7 @@ from mapdpm.cli.cells import complaint_of, is_missing, numbers_of, value_of
 from mapdpm.cli.columns import listed
 from mapdpm.cli.json_records import Cells, Record
 from mapdpm.cli.refused import refuse_input, refuse_other
-from mapdpm.cli.tables import counted
+from mapdpm.cli.table_rows import counted
 from mapdpm.data.columns import NUMBER
 from mapdpm.files.errors import refuse_damaged
 

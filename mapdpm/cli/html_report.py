@@ -13,7 +13,8 @@ from mapdpm import plots
 from mapdpm.cli.cluster_table import MOST_CLUSTERS, table_rows
 from mapdpm.cli.html_page import PAGE, escaped, paragraph, svg, table
 from mapdpm.cli.profiles import Profile, profile_of
-from mapdpm.cli.tables import Table, counted
+from mapdpm.cli.table_rows import counted
+from mapdpm.cli.tables import Table
 from mapdpm.cli.text_rows import name_of
 from mapdpm.kinds.columns import Columns
 from mapdpm.plots import canvas

@@ -15,7 +15,8 @@ from mapdpm.cli.columns import beside_groups, chosen, model_columns, with_others
 from mapdpm.cli.forms import Form, Given, beginning, form_of, missing_of
 from mapdpm.cli.kinds import of_model
 from mapdpm.cli.line_protocol import is_line_protocol
-from mapdpm.cli.tables import Table, counted
+from mapdpm.cli.table_rows import counted
+from mapdpm.cli.tables import Table
 from mapdpm.cli.text_rows import name_of
 from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.features import Transformer
@@ -89,7 +90,8 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
     choice = with_others(beside_groups(choice, arguments.groups), arguments.beside)
     gaps, kinds = getattr(model, "missing", None) == "skip", of_model(model)
     reader = None if kinds is None else lambda _, places: kinds if len(kinds) == len(places) else [None] * len(places)
-    table = tables.read_csv(arguments.data, choice, form_of_arguments(arguments), gaps=gaps, kinds=reader)
+    form = form_of_arguments(arguments)
+    table = tables.read_csv(arguments.data, choice, form, gaps=gaps, kinds=reader, on_error=arguments.on_error)
     found, wanted = table.values.shape[1], _n_columns(model)
     if found != wanted:
         given = f"--columns has {counted(found, 'column')}"

@@ -7,7 +7,7 @@ import sys
 import time
 
 from mapdpm.cli import stderr
-from mapdpm.cli.tables import counted
+from mapdpm.cli.table_rows import counted
 from mapdpm.search.ascent import FitProgress
 from mapdpm.selection import Step
 

@@ -28,7 +28,7 @@ from mapdpm.cli.stream_columns import StreamColumns
 from mapdpm.cli.stream_features import StreamFeatures
 from mapdpm.cli.stream_results import GROUP, HEADER, RUN, as_csv, as_json
 from mapdpm.cli.stream_times import UNTIMED, StreamTimes
-from mapdpm.cli.tables import counted
+from mapdpm.cli.table_rows import counted
 from mapdpm.cli.text_rows import name_of
 from mapdpm.files.errors import ModelFileError, UnwritableError, refuse_damaged
 from mapdpm.stream import OnlineHDP, OnlineHDPHMM, OnlineMAPDPM, StreamFullError
@@ -200,6 +200,9 @@ class Stream:
                     self._pause(moment, self._states)
                 number, score = self._learned(result, moment.t, written, group)
         except RefusedInputError as refused:
+            if self._columns.are_names(cells):  # after the restart of a logger
+                self._columns.say_again(self._where(at))
+                return 0
             self._refuse(at, refused)
             if chooses:
                 self._columns.forget()

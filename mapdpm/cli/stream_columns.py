@@ -18,7 +18,8 @@ from mapdpm.cli.forms import EMPTY
 from mapdpm.cli.json_records import Cells, Record
 from mapdpm.cli.refused import RefusedInputError, refuse_input, refuse_other
 from mapdpm.cli.stream_features import StreamFeatures
-from mapdpm.cli.tables import Columns, counted
+from mapdpm.cli.table_rows import counted
+from mapdpm.cli.tables import Columns
 from mapdpm.cli.time_text import check_time, is_name, is_time
 from mapdpm.cli.topics import OF_TOPIC
 from mapdpm.cli.usage import UsageError
@@ -42,6 +43,7 @@ class StreamColumns:
         self._skips = arguments.on_error == "skip"
         self._features, self._model = learns
         self._gaps = self._model.missing == "skip"
+        self._said_again = False
         self._begun_with = (self._model.n_features, getattr(self._model, "feature_names_in_", None))
 
     def resume(self, saved: Saved) -> None:
@@ -67,6 +69,16 @@ class StreamColumns:
             header = self._choose(self._source.name if self._source.headed else where, cells, names)
         self.header_allowed = False
         return header
+
+    def are_names(self, cells: Cells) -> bool:
+        """Whether an item repeats the names of the columns."""
+        return self._source.headed and self.fields is not None and cells == self.fields.names
+
+    def say_again(self, where: str) -> None:
+        """Say that the names come again in the item of this name: the first time."""
+        if not self._said_again:
+            self._say(f"the names of columns come again in {where.rpartition(': ')[2]}, and are left out")
+        self._said_again = True
 
     def forget(self) -> None:
         """Let the next item choose the columns, as if the last one, which was refused, had not come."""

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from mapdpm.cli.clock import duration
-from mapdpm.cli.tables import counted
+from mapdpm.cli.table_rows import counted
 from mapdpm.features import Silence, Stuck, Transformer
 
 A_DAY = 86_400.0

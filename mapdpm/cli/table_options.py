@@ -8,6 +8,7 @@ from typing import Any
 
 from mapdpm.cli import forms, values
 from mapdpm.cli.kinds import kind_options, shape_options
+from mapdpm.cli.refusals import FAIL, ON_ERROR
 from mapdpm.deprecated import said
 from mapdpm.likelihoods import FAMILIES
 from mapdpm.names import BACKENDS, CRITERIA, HDP_MOVES, METHODS, MISSING, MOVES, STARTS
@@ -160,6 +161,8 @@ def _input_options(command: argparse.ArgumentParser, default: str) -> None:
     command.add_argument("--sheet", metavar="NAME|NUMBER", help=text)
     column_options(command, default)
     forms.add_options(command)
+    text = "a row that cannot be read is an error, or left out and counted (%(default)s)"
+    command.add_argument("--on-error", choices=ON_ERROR, default=FAIL, help=text)
 
 
 def column_options(command: argparse.ArgumentParser, default: str) -> None:

@@ -6,7 +6,6 @@ import itertools
 import math
 import warnings
 from array import array
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -15,16 +14,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm.cli.beside_table import Line, rows_below
-from mapdpm.cli.books import PARQUET, book_rows, is_book
+from mapdpm.cli.books import PARQUET, is_book
 from mapdpm.cli.cells import CellReader, complaint_of, is_missing, is_text, numbers_of, value_of
-from mapdpm.cli.forms import GZIP, PLAIN, STDIN, Form, left_out
-from mapdpm.cli.text_rows import Row, name_of, text_rows
+from mapdpm.cli.forms import GZIP, PLAIN, STDIN, Form
+from mapdpm.cli.refusals import FAIL, Refusals
+from mapdpm.cli.table_rows import counted, rows, where, without_repeats
+from mapdpm.cli.text_rows import Row, name_of
 from mapdpm.data.columns import CATEGORY, FLAG, NUMBER
 from mapdpm.files.json_text import RATIO, SPARE
 from mapdpm.protocol import Matrix
-
-_BELOW = 8  # lines at the end that may be no rows
 
 
 class Columns(NamedTuple):
@@ -60,6 +58,8 @@ class Table(NamedTuple):
     """With kinds, the texts of each category, whose places are the values; none of other columns."""
     beside: tuple[tuple[str, ...], tuple[tuple[str, ...], ...]] = ((), ())
     """Names of the columns that were kept as texts, and these texts of each row, also of those without values."""
+    n_refused: int = 0
+    """How many of the rows without values could not be read, as a warning has said."""
 
     @property
     def dtypes(self) -> list[np.dtype[Any]]:
@@ -89,9 +89,10 @@ class Table(NamedTuple):
         if not there.any():
             msg = f"{name_of(path)} has no value at all in these columns"
             raise ValueError(msg)
-        absent = counted(len(there) - int(there.sum()), "row")
-        first = int(np.argmin(there)) + 1
-        warnings.warn(f"{absent} without any value left out, the first is row {first} of the data", stacklevel=2)
+        n_blank = len(there) - int(there.sum()) - self.n_refused
+        first = "" if self.n_refused else f", the first is row {int(np.argmin(there)) + 1} of the data"
+        if n_blank:
+            warnings.warn(f"{counted(n_blank, 'row')} without any value left out{first}", stacklevel=2)
         groups = None if self.groups is None else tuple(itertools.compress(self.groups, there))
         return self._replace(values=self.values[there], groups=groups), there
 
@@ -116,14 +117,22 @@ Kinds: TypeAlias = Callable[[Sequence[str], Sequence[int]], Sequence[str | None]
 
 
 def read_csv(
-    path: str | Path, choice: Choice = every, form: Form = PLAIN, *, gaps: bool = False, kinds: Kinds | None = None
+    path: str | Path,
+    choice: Choice = every,
+    form: Form = PLAIN,
+    *,
+    gaps: bool = False,
+    kinds: Kinds | None = None,
+    on_error: str = FAIL,
 ) -> Table:
     """The chosen columns of a file of separated values in this form, also gzip; "-" is standard input.
 
-    With ``gaps`` missing values are NaN, and no error. Without ``kinds`` all columns are numbers.
+    With ``gaps`` missing values are NaN, and no error. Without ``kinds`` all columns are numbers. With ``SKIP`` a row
+    that cannot be read has no values.
 
-    The first row is a header if one of the chosen cells is text, or another one above a number. Blank lines before the
-    first row and after the last are skipped; one between them is an error, for it may be a missing point.
+    The first row is a header if one of the chosen cells is text, or another one above a number. Where it comes again,
+    as after the restart of a logger, it is no row. Blank lines before the first row and after the last are skipped; one
+    between them is a row of blanks, for it may be a missing point.
 
     Raises
     ------
@@ -133,7 +142,8 @@ def read_csv(
     OSError
         The file cannot be read.
     """
-    source = rows(path, form)
+    refusals = Refusals(on_error)
+    source = rows(path, form, refusals)
     first = next(source)
     cells = form.names([cell.strip() for cell in form.cells(first[1])])
     columns = choice(name_of(path), cells)
@@ -142,6 +152,8 @@ def read_csv(
     named = columns.named or form.book == PARQUET
     header = named or any(is_text(cells[place]) for place in columns.places) or _is_header(cells, second, form)
     rest: Iterable[Row] = chain(() if header else (first,), () if second is None else (second,), source)
+    if header:
+        rest = without_repeats(path, rest, first[1])
     groups: list[str] = []
     texts: list[tuple[str, ...]] = []
     if columns.beside:
@@ -149,17 +161,19 @@ def read_csv(
     if not form.is_plain:
         rest = ((line, form.cells(row)) for line, row in rest)
     if columns.group is not None:
-        rest = _with_groups(path, rest, columns.group, groups)
+        rest = _with_groups(path, rest, columns.group, groups, refusals)
     of_kinds = [NUMBER] * len(columns.places) if kinds is None else kinds(cells, columns.places)
     readers = [CellReader(kind, gaps=gaps) for kind in of_kinds]
-    values = numbers(path, rest, cells if header else None, columns.places, gaps=gaps, readers=readers)
+    names_of_cells = cells if header else None
+    values = numbers(path, rest, names_of_cells, columns.places, gaps=gaps, readers=readers, refusals=refusals)
     if not len(values):
         msg = f"{name_of(path)} has a header but no rows of data"
         raise ValueError(msg)
+    refusals.say(name_of(path), len(values))
     names = tuple(cells[place] for place in columns.places) if header else None
     groups_of_rows = None if columns.group is None else tuple(groups)
     titles = tuple(cells[place] if header else str(place + 1) for place in columns.beside)
-    table = Table(names, values, groups_of_rows, beside=(titles, tuple(texts)))
+    table = Table(names, values, groups_of_rows, beside=(titles, tuple(texts)), n_refused=len(refusals.lines))
     found = tuple(reader.kind or NUMBER for reader in readers)
     if all(kind == NUMBER for kind in found):
         return table
@@ -173,70 +187,17 @@ def _keeping(source: Iterable[Row], columns: Sequence[int], texts: list[tuple[st
         yield line, cells
 
 
-def _with_groups(path: str | Path, source: Iterable[Row], column: int, groups: list[str]) -> Iterator[Row]:
-    """The rows of ``source``, whose groups are added to ``groups``; ValueError where one is blank."""
+def _with_groups(
+    path: str | Path, source: Iterable[Row], column: int, groups: list[str], refusals: Refusals
+) -> Iterator[Row]:
+    """The rows of ``source``, whose groups are added to ``groups``; refused where one is blank."""
     known: dict[str, str] = {}  # one text for each group, not one for each row
     for line, cells in source:
         group = cells[column].strip()
-        if not group:
-            msg = f"{where(path, line)}, column {column + 1} is blank; each row needs a group"
-            raise ValueError(msg)
+        if not group and line not in refusals.lines:
+            refusals.refuse(line, f"{where(path, line)}, column {column + 1} is blank; each row needs a group")
         groups.append(known.setdefault(group, group))
         yield line, cells
-
-
-def rows(path: str | Path, form: Form = PLAIN) -> Iterator[Row]:
-    """The rows of a file of separated values, at least one and all of one width; errors as in ``read_csv``."""
-    width, blank, begun = form.width, 0, False
-    source = text_rows(path, form) if form.book is None else book_rows(path, form.book, form.sheet)
-    if form.beside or form.trailing or form.empty:
-        source = _of_table(path, source, form)
-    for line, cells in _without_below(path, source):
-        if begun and not blank and len(cells) == width:  # nearly all rows
-            yield line, cells
-            continue
-        if form.book is not None and 0 < len(cells) < width:
-            cells.extend([""] * (width - len(cells)))
-        if not cells:
-            blank = blank or line
-            continue
-        if blank and begun:
-            msg = f"{where(path, blank)} is blank"
-            raise ValueError(msg)
-        width, blank, begun = width or len(cells), 0, True
-        if len(cells) != width:
-            msg = f"{where(path, line)} has {counted(len(cells), 'column')}, but the first row has {width}"
-            raise ValueError(msg)
-        yield line, cells
-    if not begun:
-        msg = f"{name_of(path)} is empty"
-        raise ValueError(msg)
-
-
-def _of_table(path: str | Path, source: Iterable[Row], form: Form) -> Iterator[Row]:
-    """The rows without lines that are none, and without the blank cell after a separator at the end."""
-    for line, cells in source:
-        if line in form.beside:
-            continue
-        for place in form.empty:
-            if place < len(cells) and cells[place].strip():
-                wrong = "has a value, but neither a name nor a value before"
-                msg = f"{where(path, line)}, column {place + 1} {wrong}; name the column, or clear the cell"
-                raise ValueError(msg)
-        yield line, cells[:-1] if form.trailing and cells and not cells[-1] else cells
-
-
-def _without_below(path: str | Path, source: Iterable[Row]) -> Iterator[Row]:
-    """The rows without those below the table; a warning says which they are."""
-    source = iter(source)
-    held = deque(itertools.islice(source, _BELOW))
-    for row in source:
-        held.append(row)
-        yield held.popleft()
-    numbers = rows_below([Line(line, "", cells) for line, cells in held])
-    if numbers:
-        warnings.warn(f"{name_of(path)}: {left_out(numbers, _thing(path))}", stacklevel=2)
-    yield from (row for row in held if row[0] not in numbers)
 
 
 def numbers(
@@ -247,17 +208,23 @@ def numbers(
     *,
     gaps: bool = False,
     readers: Sequence[CellReader] = (),
+    refusals: Refusals | None = None,
 ) -> Matrix:
     """The given columns of ``source`` as finite float64; errors as in ``read_csv``.
 
     With ``gaps`` missing values are NaN. ``readers`` are those of columns that do not all hold numbers.
     """
+    refusals = refusals or Refusals()
     readers = readers or [CellReader(NUMBER)] * len(columns)
     values, most, as_they_are = array("d"), _most_values(path), False
     for line, cells in source:
+        if line in refusals.lines:
+            values.extend([math.nan] * len(columns))
+            continue
         row = [cells[column] for column in columns]
         found = numbers_of(row) if as_they_are else None
         if found is None:  # cell by cell takes three times as long
+            complaint, known = "", [len(reader.places) for reader in readers]
             found = []
             for column, cell, reader in zip(columns, row, readers, strict=True):
                 value = reader.value(cell)
@@ -265,10 +232,14 @@ def numbers(
                     value = math.nan
                 elif value is None or not math.isfinite(value):
                     name = f" ({names[column]})" if names and names[column] else ""
-                    complaint = complaint_of(cell, value, cells, reader.kind)
-                    msg = f"{where(path, line)}, column {column + 1}{name} {complaint}"
-                    raise ValueError(msg)
+                    complaint = f"column {column + 1}{name} {complaint_of(cell, value, cells, reader.kind)}"
+                    break
                 found.append(value)
+            if complaint:
+                refusals.refuse(line, f"{where(path, line)}, {complaint}")
+                found = [math.nan] * len(row)
+                for reader, n in zip(readers, known, strict=True):
+                    reader.forget(n)
             as_they_are = all(reader.kind in {NUMBER, FLAG} for reader in readers)
         values.extend(found)
         if len(values) > most:
@@ -285,20 +256,6 @@ def _most_values(path: str | Path) -> float:
     with Path(path).open("rb") as file:
         compressed = file.read(len(GZIP)) == GZIP or is_book(path)
     return (SPARE + RATIO * Path(path).stat().st_size) / np.dtype(np.float64).itemsize if compressed else math.inf
-
-
-def where(path: str | Path, line: int) -> str:
-    """The name of a file in messages, with that of a line, or of a row in a file of Excel or Parquet."""
-    return f"{name_of(path)}: {_thing(path)} {line}"
-
-
-def _thing(path: str | Path) -> str:
-    return "row" if is_book(path) else "line"
-
-
-def counted(number: int, thing: str) -> str:
-    """``1 column``, ``2 columns``."""
-    return f"{number} {thing}{'s' * (number != 1)}"
 
 
 def _is_header(cells: Sequence[str], second: Row | None, form: Form) -> bool:

@@ -94,7 +94,7 @@ def test_rows_of_a_sheet():
     assert run.returncode == 0, run.stderr
     assert len(Path("l.csv").read_text().splitlines()) == 61
     excel([*rows[:9], [], *rows[9:]])
-    assert "x.xlsx: row 10 is blank" in called("fit", "x.xlsx").stderr
+    assert "x.xlsx: row 10, column 1 (height) is blank; remove or fill" in called("fit", "x.xlsx").stderr
     excel([*rows[:9], [1, 2, 3], *rows[9:]])
     assert "x.xlsx: row 10 has 3 columns, but the first row has 2" in called("fit", "x.xlsx").stderr
     excel(rows)

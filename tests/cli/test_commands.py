@@ -443,7 +443,10 @@ def test_standard_input_and_output(folder, points):
     bad = called("fit", "-", data=b"1,2\n3\n")
     assert (bad.returncode, bad.stderr) == (
         1,
-        "mapdpm: error: standard input: line 2 has 1 column, but the first row has 2\n",
+        (
+            "mapdpm: error: standard input: line 2 has 1 column, but the first row has 2; "
+            "--on-error skip leaves out what cannot be read\n"
+        ),
     )
 
 
@@ -710,7 +713,10 @@ def _signalled(process, number):
         ("1,\n3,4\n", ["line 1, column 2 is blank"]),
         ("height,width\n1,2\n3\n", ["line 3 has 1 column, but the first row has 2"]),
         ("height,width\n1,2\n3,4,5\n", ["line 3 has 3 columns, but the first row has 2"]),
-        ("height\n1\n\n3\n", ["line 3 is blank"]),
+        (
+            "height\n1\n\n3\n",
+            ["line 3, column 1 (height) is blank; remove or fill such rows"],
+        ),
         (b"\xff\xfe1,2\n", ["not a text file in UTF-8"]),
         ("1,2\n" + "9" * 200_000 + ",2\n", ["line 2", "not CSV"]),
         ("1e200,2\n-1e200,4\n", ["contains 1e+200, beyond 1e+49"]),

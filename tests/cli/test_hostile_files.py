@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mapdpm import MAPDPM, cli
-from mapdpm.cli import tables, text_rows
+from mapdpm.cli import table_rows, tables, text_rows
 
 WIDE = 100_000
 CPU_SECONDS = 10.0  # linear work takes .2 s, quadratic work 70 s
@@ -102,8 +102,8 @@ def test_lines_as_long_as_they_may_be(folder, short):
     """One row of exactly 1000 characters in one line, one in many lines; the count begins anew in each row."""
     cells = [["1" * 999], ['"' + "2\n" * 498 + '"'], ["3" * 999]]
     Path("data.csv").write_text("".join(",".join(row) + "\n" for row in cells))
-    assert [len(row[0]) for _, row in tables.rows("data.csv")] == [999, 996, 999]
-    assert [line for line, _ in tables.rows("data.csv")] == [1, 2, 501]
+    assert [len(row[0]) for _, row in table_rows.rows("data.csv")] == [999, 996, 999]
+    assert [line for line, _ in table_rows.rows("data.csv")] == [1, 2, 501]
 
 
 def test_a_small_file_that_unpacks_to_many_numbers(folder, capsys, monkeypatch):
