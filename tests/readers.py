@@ -155,7 +155,7 @@ def message_examples(folder=None):
 
 def read_message(data, folder=None):
     """The cells of the points of a message, and the points."""
-    settings = dict.fromkeys(("delimiter", "decimal", "encoding", "na", "input_format"))
+    settings = dict.fromkeys(("delimiter", "decimal", "thousands", "encoding", "na", "input_format"))
     found = []
     for cells in records.RecordReader(settings, str).records(data.strip()):
         names = list(cells) if isinstance(cells, dict) else None

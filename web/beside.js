@@ -21,6 +21,7 @@ class Line {
   get filled() { return this.cells.filter(isFilled); }
   get hasValue() { return this.cells.some(isValue); }
   get hasNames() { return this.filled.length > 0 && this.filled.every(isName); }
+  get isNote() { return this.filled.length === 1 && this.hasNames; }
   // Names stand in more columns than one.
   get isTitle() { return this.cells.length > 1 && this.filled.length === 1 && isFilled(this.cells[0]) && this.hasNames; }
 
@@ -111,7 +112,8 @@ function isTotal({ cells }, before) {
   const place = cells.findIndex(isFilled);
   if (place === -1) return false;
   const word = wordAt(cells, place);
-  const above = before.filter(({ filled }) => filled.length > 0).map((line) => wordAt(line.cells, place));
+  const counts = (line) => line.filled.length > 0 && (line.cells.length > 1 || cells.length === 1);
+  const above = before.filter(counts).map((line) => wordAt(line.cells, place));
   if (above.includes(word)) return false;
   const last = above.at(-1) ?? "";
   return RULES.sums.includes(word)
@@ -122,14 +124,20 @@ function isTotal({ cells }, before) {
 // The first of them is a row.
 export function rowsBelow(rows) {
   const last = rows.map(({ line, cells }) => new Line(line, "", cells));
-  let at = last.length;
-  while (at > 1 && isTotal(last[at - 1], last.slice(0, at - 1))) at--;
-  if (at === last.length) {
-    const blank = last.findIndex(({ cells }, place) => place > 0 && cells.length === 0);
-    const texts = blank === -1 ? [] : last.slice(blank).filter(({ filled }) => filled.length > 0);
-    if (texts.length > 0 && texts.every(({ hasNames, filled }) => hasNames && filled.length === 1)) at = blank;
+  let [at, end] = [last.length, last.length];
+  while (at > 1) {
+    if (last[at - 1].filled.length === 0) {
+      at--;
+    } else if (isTotal(last[at - 1], last.slice(0, at - 1))) {
+      at = end = at - 1;
+    } else {
+      let note = at - 1;
+      while (note > 1 && last[note].isNote && last[note - 1].isNote) note--;
+      const isBelow = last[note].isNote && last[note - 1].cells.length === 0;
+      if (!isBelow || last.slice(0, note).every((line) => line.filled.length === 0 || line.isNote)) break;
+      at = end = note;
+    }
   }
-  if (at === last.length) return [];
-  while (at > 1 && last[at - 1].filled.length === 0) at--;
+  if (end === last.length) return [];
   return last.slice(at).filter(({ cells }) => cells.length > 0).map(({ number }) => number);
 }

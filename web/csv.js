@@ -169,7 +169,7 @@ function read(bytes, file) {
   const first = source.next();
   const second = source.next();
   const cells = namesOf(first.cells.map(strip), form);
-  const isHeader = cells.some(isText);
+  const isHeader = form.years || cells.some(isText);
   const listed = cells.slice(0, MOST_LISTED).map((cell, place) => new Column(place, isHeader ? cell : null));
   const columns = listed.filter(({ place }) => !form.empty.has(place));
   const rows = [...(isHeader ? [] : [first]), ...(second === null ? [] : [second])];

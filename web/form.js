@@ -2,7 +2,7 @@
 
 import { NOTHING, linesBeside } from "./beside.js";
 import { encodingOf, sampleText } from "./bytes.js";
-import { isName, ranges, shown, strip } from "./cells.js";
+import { isName, ranges, shown, strip, valueOf } from "./cells.js";
 import { linesOf, rowsOf } from "./lines.js";
 import { marksOf } from "./marks.js";
 import { RULES, begins, patternOf, whole } from "./rules.js";
@@ -46,6 +46,17 @@ function hasEnds(rows, width) {
   return names.length === width - 1 || (names.length === width && names.at(-1) === "");
 }
 
+const isYear = (value) => Number.isInteger(value) && RULES.years[0] <= value && value <= RULES.years[1];
+
+// Whether the first row has names that are years, one after the other, and the second row has other values.
+function areYears([names, row]) {
+  if (row === undefined || names.length !== row.length) return false;
+  const places = names.flatMap((cell, place) => strip(cell) !== "" && !isName(cell) ? [place] : []);
+  const above = places.map((place) => valueOf(names[place]));
+  const rises = above.length > 1 && above.slice(0, -1).every((year, i) => isYear(year) && year + 1 === above[i + 1]);
+  return rises && !places.every((place) => isYear(valueOf(row[place])));
+}
+
 // An Error for a text that begins as something else than a table.
 export function refuseWhatIsNoTable(text) {
   const begin = text.trimStart();
@@ -72,9 +83,10 @@ export function formOf(bytes) {
   const delimiter = separatorOf(full);
   const rows = rowsOf(full, delimiter);
   const width = usualWidth(rows);
-  const form = { delimiter, ...marksOf(rows, width, delimiter !== ","), encoding, ...NOTHING, trailing: false };
+  const form = { delimiter, years: areYears(rows), ...marksOf(rows, width, delimiter !== ","), encoding, ...NOTHING, trailing: false };
   if (width === null || rows.length < RULES.few) return form;
   const beside = linesBeside(numbered, delimiter, width);
+  form.years = areYears(rowsOf(numbered.filter(([number]) => !beside.beside.has(number)).map(([, line]) => line), delimiter));
   const trailing = hasEnds(rows, width);
   if (trailing) beside.empty.delete(width - 1);
   return { ...form, ...beside, trailing };
@@ -86,7 +98,7 @@ export function namesOf(cells, { above }) {
 }
 
 // The unusual parts of a form, in words.
-export function unusual({ delimiter, decimal, thousands, encoding, beside, upper, empty }) {
+export function unusual({ delimiter, decimal, thousands, encoding, years, beside, upper, empty }) {
   const said = [];
   const names = { ...RULES.names, "windows-1252": RULES.names.cp1252, "utf-16le": "UTF-16", "utf-16be": "UTF-16" };
   if (delimiter !== ",") said.push(`cells separated by ${names[delimiter] ?? shown(delimiter)}`);
@@ -95,6 +107,7 @@ export function unusual({ delimiter, decimal, thousands, encoding, beside, upper
   if (encoding !== "utf-8") said.push(`text in ${names[encoding]}`);
   const none = [...beside].filter((number) => number !== upper);
   if (none.length > 0) said.push(leftOut(none));
+  if (years) said.push("years as names of columns");
   if (upper > 0) said.push("names of columns in two lines");
   if (empty.size > 0) said.push(`empty column${empty.size > 1 ? "s" : ""} ${inWords([...empty].map((place) => place + 1))} left out`);
   return said;

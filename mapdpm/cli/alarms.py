@@ -12,10 +12,11 @@ import numpy as np
 from mapdpm.assessment import Assessment
 from mapdpm.cli.cells import value_of
 from mapdpm.cli.checkpoint import ALARM, ANOTHER, Saved
-from mapdpm.cli.feed import Signals, Source
+from mapdpm.cli.feed import Signals
 from mapdpm.cli.mqtt import Subscription
 from mapdpm.cli.results import STDOUT
 from mapdpm.cli.sinks import Printed, Publication, Reported, Sink, Written
+from mapdpm.cli.source import Source
 from mapdpm.cli.stuck import AFTER, Watch
 from mapdpm.cli.tables import Table
 from mapdpm.cli.usage import UsageError, refuse, refuse_argument

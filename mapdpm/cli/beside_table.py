@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from mapdpm.cli.cells import MISSING_NUMBERS, is_grouped, value_of
 from mapdpm.cli.time_text import is_name, is_time
 
+BELOW = 8
+"""How many lines at the end may be no rows."""
 _MOST_UNITS = 3  # rows below the names
 _COMMENT = re.compile(r"\s*\"?(#|//|sep=)", re.IGNORECASE)
+_YEARS = range(1900, 2101)
 _FEW = 5  # rows: fewer show no empty column
 _RULE = re.compile(r"[-+=|: ]+")
 _SUMS = frozenset(("total", "totals", "grand total", "sum", "summe", "gesamt", "suma", "somme", "totale", "soma"))
@@ -48,6 +52,11 @@ class Line(NamedTuple):
     def has_names(self) -> bool:
         """Whether all cells that are not blank are texts, as names of columns are."""
         return bool(self.filled) and all(map(is_name, self.filled))
+
+    @property
+    def is_note(self) -> bool:
+        """Whether it has one text, and no value."""
+        return len(self.filled) == 1 and self.has_names
 
     @property
     def is_title(self) -> bool:
@@ -121,18 +130,35 @@ def rows_below(last: Sequence[Line]) -> list[int]:
 
     The first of them is a row.
     """
-    at = len(last)
-    while at > 1 and _is_total(last[at - 1], last[: at - 1]):
-        at -= 1
-    if at == len(last):
-        blank = next((place for place, line in enumerate(last) if place and not line.cells), at)
-        below = [line for line in last[blank:] if line.filled]
-        if below and all(line.has_names and len(line.filled) == 1 for line in below):
-            at = blank
-    if at < len(last):
-        while at > 1 and not last[at - 1].filled:
+    at = end = len(last)
+    while at > 1:
+        if not last[at - 1].filled:
             at -= 1
-    return [line.number for line in last[at:] if line.cells]
+        elif _is_total(last[at - 1], last[: at - 1]):
+            at = end = at - 1
+        else:
+            note = at - 1
+            while note > 1 and last[note].is_note and last[note - 1].is_note:
+                note -= 1
+            is_below = last[note].is_note and not last[note - 1].cells
+            if not is_below or all(line.is_note for line in last[:note] if line.filled):  # a column of texts
+                break
+            at = end = note
+    return [line.number for line in last[min(at, end) :] if line.cells] if end < len(last) else []
+
+
+def are_years(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row has names that are years, one after the other, and the second row has other values."""
+    if len(rows) < 2 or len(rows[0]) != len(rows[1]):  # noqa: PLR2004
+        return False
+    places = [place for place, cell in enumerate(rows[0]) if cell.strip() and not is_name(cell)]
+    above, below = ([value_of(row[place]) for place in places] for row in rows[:2])
+    rises = len(places) > 1 and all(_is_year(a) and a + 1 == b for a, b in itertools.pairwise(above))
+    return rises and not all(map(_is_year, below))
+
+
+def _is_year(value: float | None) -> TypeGuard[float]:
+    return value is not None and value in _YEARS
 
 
 def _is_total(line: Line, before: Sequence[Line]) -> bool:
@@ -141,7 +167,7 @@ def _is_total(line: Line, before: Sequence[Line]) -> bool:
     if place is None:
         return False
     word = _word_of(line, place)
-    above = [_word_of(each, place) for each in before if each.filled]
+    above = [_word_of(each, place) for each in before if each.filled and (len(each.cells) > 1 or len(line.cells) == 1)]
     if word in above:
         return False
     of_names = above and is_name(above[-1]) and above[-1] not in _SUMS | _STATISTICS

@@ -12,6 +12,10 @@ from mapdpm.data.columns import CATEGORY, FLAG, NUMBER
 
 MISSING = ("", "na", "n/a", "#n/a", "#nv", "#div/0!", "#value!", "#wert!", "#num!", "null", r"\n", "none", "?", "-")
 _OF_SENSORS = ("unavailable", "unknown")
+SWITCHES = frozenset(
+    ("on", "off", "true", "false", "yes", "no", "open", "closed", "home", "not_home", "locked", "unlocked")
+)
+"""Beside such texts what a sensor gives for a number is no level of a category: the sensor is not there."""
 MISSING_NUMBERS = (*MISSING, *_OF_SENSORS)
 """Also what home automation writes for a number that a sensor does not give; a category may be called so."""
 
@@ -35,13 +39,19 @@ class CellReader:
     }
 
     def __init__(self, kind: str | None, *, gaps: bool = False) -> None:
-        self.kind, self._gaps = kind, gaps
+        self.kind, self._gaps, self._finds = kind, gaps, kind is None
         self.places: dict[str, int] = {}
 
     def forget(self, n: int) -> None:
         """Know only the first n texts again: the others were of a row that is refused."""
         for text in list(self.places)[n:]:
             del self.places[text]
+
+    def absent(self) -> list[str]:
+        """The texts of a category of switches that say that its sensor is not there."""
+        words = [text for text in self.places if text.lower() in _OF_SENSORS]
+        others = {text.lower() for text in self.places} - set(_OF_SENSORS)
+        return words if self.kind == CATEGORY and self._finds and others and others <= SWITCHES else []
 
     def value(self, cell: str) -> float | None:
         """The number of a cell; None where it has none."""
@@ -90,7 +100,7 @@ def is_missing(cell: str, value: float | None, kind: str | None = None) -> bool:
 
 
 def _words(kind: str | None) -> tuple[str, ...]:
-    return MISSING_NUMBERS if kind == NUMBER else MISSING
+    return MISSING_NUMBERS if kind in {NUMBER, FLAG} else MISSING
 
 
 def complaint_of(cell: str, value: float | None, row: Sequence[str], kind: str | None = NUMBER) -> str:

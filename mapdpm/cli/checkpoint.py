@@ -162,7 +162,7 @@ def merged_settings(given: dict[str, Any], saved: Saved | None, path: Path | Non
         if value != was:
             option = f"--{name.replace('_', '-')}"
             begun = "without it" if was is None else f"with {_shown(was)}"
-            hint = f"leave {option} out, or {ANOTHER}"
+            hint = f"leave {option} out, or {ANOTHER}, or begin anew with --restart"
             refuse_argument(f"{option}: {path} was begun {begun}, got {_shown(value)}; {hint}")
     return OTHERS | given | saved.settings | {name: given[name] for name in ALARM if name in given}
 

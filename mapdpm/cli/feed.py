@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import math
 import os
 import select
 import signal
@@ -12,20 +13,24 @@ import threading
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol, Self
+from typing import IO, Any, NamedTuple, Self
 
 from mapdpm.cli import checkpoint, text_rows
+from mapdpm.cli.beside_table import BELOW
 from mapdpm.cli.books import OLD_EXCEL, PARQUET_BEGINS, ZIP
 from mapdpm.cli.decoding import Decoder
 from mapdpm.cli.forms import MODEL, STDIN
 from mapdpm.cli.json_records import Cells
 from mapdpm.cli.records import RecordReader
+from mapdpm.cli.source import Source
+from mapdpm.cli.table_rows import counted
 from mapdpm.cli.text_rows import name_of
 
 _CHUNK = 1 << 16
 _LOOKED_AT = 50  # lines, to find their form
 _POLL = 0.1  # seconds between looks at a file that others write
 _LONG = 3600.0  # seconds
+_TAIL = 8192  # bytes at the end that are looked at
 
 
 class Signals:
@@ -110,62 +115,6 @@ class Line(NamedTuple):
     length: int
 
 
-class Source(Protocol):
-    """A source of points: each item holds one."""
-
-    name: str
-    identity: str
-
-    @property
-    def headed(self) -> bool:
-        """Whether the first item may be a header."""
-        return False
-
-    @property
-    def width(self) -> int | None:
-        """How many cells nearly all items have, where that is known."""
-        return None
-
-    def named(self, cells: list[str]) -> list[str]:
-        """The names of columns in the first item, where it is a header."""
-        return cells
-
-    def resume(self, position: dict[str, Any], saved: Path) -> str:
-        """Go to ``position``, and describe it for a message; ValueError where the input does not have it."""
-
-    def read(self, timeout: float) -> list[Any] | None:
-        """The items that came within ``timeout`` seconds; None at the end."""
-
-    def where(self, item: Any) -> str:
-        """The name of an item in messages."""
-
-    def records(self, item: Any) -> list[Cells]:
-        """The cells of each point in an item; RefusedInputError where it has none."""
-
-    def group(self, item: Any) -> str | None:  # noqa: ARG002  (of those that know it)
-        """The group that the source itself knows of an item: by its topic."""
-        return None
-
-    def taken(self, item: Any) -> None:
-        """Record that an item was learned or refused."""
-
-    def progress(self) -> str:
-        """The position, in words."""
-
-    def wants_commit(self) -> bool:
-        """Whether the source waits for a commit before it sends more: a file never does."""
-        return False
-
-    def position(self) -> dict[str, Any]:
-        """The position after the last item that was taken."""
-
-    def committed(self) -> None:
-        """Record that the checkpoint with all taken items is on disk."""
-
-    def close(self) -> None:
-        """Stop reading."""
-
-
 class Lines(Source):
     """The complete lines of a file or a pipe; with ``follow`` it waits for more at the end of a file."""
 
@@ -186,6 +135,7 @@ class Lines(Source):
         self._rest, self._open = b"", False
         self._decoder: Decoder | None = None
         self._crc = 0  # of the decoded text up to the offset
+        self._size, self._end = 0, math.inf  # the offset of what stands below the rows, while the file has this size
 
     def resume(self, position: dict[str, Any], saved: Path) -> str:
         """Go on after the line that was committed last."""
@@ -215,7 +165,7 @@ class Lines(Source):
         self._read += len(raw)
         ends = not raw and not waits
         if ends and self._follow:
-            if os.fstat(self._file).st_size < self._read:
+            if self._size_now() < self._read:
                 msg = f"{self.name} has become shorter while it was followed; {checkpoint.ANOTHER}"
                 raise ValueError(msg)
             self._signals.wait(min(timeout, _POLL))
@@ -245,6 +195,11 @@ class Lines(Source):
         return self._reader.headed
 
     @property
+    def years(self) -> bool:
+        """Whether the first line has years as names of columns."""
+        return self._reader.years
+
+    @property
     def width(self) -> int | None:
         """How many cells nearly all of the first lines have, where that is known."""
         return self._reader.width
@@ -255,7 +210,7 @@ class Lines(Source):
 
     def records(self, item: Line) -> list[Cells]:
         """The cells of a line, if it is one of the table; RefusedInputError where it is blank or not text."""
-        if item.number in self._reader.beside:
+        if item.number in self._reader.beside or (self._offset >= self._end and self._size == self._size_now()):
             return []
         return self._reader.records(item.text.removeprefix(codecs.BOM_UTF8) if item.number == 1 else item.text)
 
@@ -292,6 +247,21 @@ class Lines(Source):
             sample = b"\n".join(lines[:_LOOKED_AT])[:_CHUNK].removeprefix(codecs.BOM_UTF8)
             self._reader.begin(sample, resumed=self._line > 0)
             self._begun = True
+            if self._seekable and self._decoder is None and not self._follow:
+                self._find_end()
+
+    def _size_now(self) -> int:
+        return os.fstat(self._file).st_size
+
+    def _find_end(self) -> None:
+        """Find where the rows end, for totals and notes may stand below them."""
+        self._size = self._size_now()
+        tail = os.pread(self._file, _TAIL, max(0, self._size - _TAIL))
+        last = tail.rstrip(b"\r\n").split(b"\n")[-BELOW:]
+        n = self._reader.n_below(last)
+        self._end = self._size - len(tail) + len(tail.rstrip(b"\r\n")) - len(b"\n".join(last[len(last) - n :]))
+        if n:
+            self._reader.say(f"the last {counted(n, 'line')} left out, as no row of the table")
 
     def _begin_decoding(self, data: bytes) -> None:
         """Find whether the text of a file that begins so is compressed, or in an encoding without lines of bytes."""

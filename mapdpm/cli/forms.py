@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mapdpm.cli.beside_table import Line, lines_beside, squared
+from mapdpm.cli.beside_table import Line, are_years, lines_beside, squared
 from mapdpm.cli.books import EXCEL, book_of, book_rows, sheets_of
 from mapdpm.cli.cells import ranges, value_of
 from mapdpm.cli.marks import COMMA, DECIMALS, NONE, POINT, SPACE, THOUSANDS, marks_of, plain_number
@@ -64,6 +64,8 @@ class Form(NamedTuple):
     """The number of columns of a sheet, whose rows end with their last value; 0 where it is not known."""
     thousands: str | None = None
     """What stands between thousands; None where that is not known."""
+    years: bool = False
+    """Whether the names of columns are years, which are numbers, too."""
 
     @property
     def is_plain(self) -> bool:
@@ -154,7 +156,7 @@ def form_of_bytes(sample: bytes, given: Given, missing: frozenset[str | float] =
     rows = _rows(lines, found)
     width = _usual_width(rows)
     decimal, thousands = marks_of(rows, width, found != COMMA, given.decimal, given.thousands)
-    form = Form(found, decimal, found_encoding, missing, thousands=thousands)
+    form = Form(found, decimal, found_encoding, missing, thousands=thousands, years=are_years(rows))
     if width is None or len(rows) < _FEW:
         return form
     numbered = _numbered(sample, found_encoding)
@@ -163,6 +165,7 @@ def form_of_bytes(sample: bytes, given: Given, missing: frozenset[str | float] =
     except csv.Error:
         found_lines = []
     form = _with_beside(form, found_lines, width)
+    form = form._replace(years=are_years([line.cells for line in found_lines if line.number not in form.beside]))
     return form._replace(trailing=True, empty=form.empty - {width - 1}) if _has_ends(rows, width) else form
 
 
@@ -181,6 +184,7 @@ def _form_of_book(path: str | Path, form: Form, given: Given) -> tuple[Form, lis
     lines = squared([Line(number, ",".join(cells), cells) for number, cells in rows if cells])
     if len(lines) >= _FEW:
         form = _with_beside(form, lines, len(lines[-1].cells))._replace(width=len(lines[-1].cells))
+    form = form._replace(years=are_years([line.cells for line in lines if line.number not in form.beside]))
     said = unusual(form, given._replace(delimiter=None, encoding=None), thing="row")
     sheets = sheets_of(path) if form.sheet is None else []
     if len(sheets) > 1:
@@ -223,6 +227,8 @@ def unusual(form: Form, given: Given, thing: str = "line") -> list[str]:
     none = form.beside - {form.upper}
     if none:
         said.append(left_out(none, thing))
+    if form.years:
+        said.append("years as names of columns")
     if form.above:
         said.append(f"names of columns in two {thing}s")
     if form.empty:

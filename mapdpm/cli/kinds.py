@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mapdpm import BetaBernoulli, Categorical, GammaPoisson, Mixed
+from mapdpm.cli.cells import SWITCHES
 from mapdpm.cli.stderr import printable
 from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.data.columns import CATEGORY, FLAG, NUMBER, Column, warn_of_names
@@ -84,7 +85,8 @@ def of_model(model: Any) -> list[str | None] | None:
     for block in likelihood.blocks:
         for place in block.places if block.reading is AS_IT_IS else ():
             found = next((kind for kind, family in _FAMILIES.items() if issubclass(block.kind, family)), NUMBER)
-            kinds[place] = of_cells(found)
+            is_of_switches = found == CATEGORY and SWITCHES.issuperset(str(level).lower() for level in block.levels)
+            kinds[place] = None if is_of_switches else of_cells(found)
     return kinds
 
 

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mapdpm.cli.broker import Broker, Status, client_id, paho
-from mapdpm.cli.feed import Signals, Source
+from mapdpm.cli.feed import Signals
 from mapdpm.cli.json_records import Cells
 from mapdpm.cli.records import RecordReader
 from mapdpm.cli.refused import refuse_input
+from mapdpm.cli.source import Source
 from mapdpm.cli.stderr import report
 from mapdpm.cli.topics import Topic
 

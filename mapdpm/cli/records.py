@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mapdpm.cli import text_rows
-from mapdpm.cli.forms import EMPTY, PLAIN, UTF_8, Form, Given, form_of_bytes, missing_of, unusual, width_of
+from mapdpm.cli.beside_table import Line, rows_below
+from mapdpm.cli.forms import EMPTY, PLAIN, UTF_8, Form, Given, cells_of, form_of_bytes, missing_of, unusual, width_of
 from mapdpm.cli.json_records import Cells, Record, records_of_json
 from mapdpm.cli.line_protocol import is_line_protocol, record_of_line
 from mapdpm.cli.marks import COMMA, NONE, has_decimal_comma
@@ -27,7 +28,7 @@ class RecordReader:
     """
 
     def __init__(self, settings: dict[str, Any], say: Callable[[str], None]) -> None:
-        self._settings, self._say = settings, say
+        self._settings, self.say = settings, say
         self._missing = missing_of(settings["na"])
         self.kind: str | None = settings["input_format"]
         self.width: int | None = None
@@ -49,7 +50,7 @@ class RecordReader:
         if encoding is not None:
             self._decoded = True
             if self._settings["encoding"] is None:
-                self._say(f"text in {encoding.upper()}")
+                self.say(f"text in {encoding.upper()}")
                 self._settings["encoding"] = encoding
             self._set_form()
 
@@ -57,6 +58,11 @@ class RecordReader:
         """The names of columns in the first line of the table; ``EMPTY`` for those that are none."""
         names = self._first.names(cells)
         return [*names[:-1], EMPTY] if self._first.trailing and names and not names[-1] else names
+
+    @property
+    def years(self) -> bool:
+        """Whether the first line of the table has years as names of columns."""
+        return self._first.years
 
     @property
     def headed(self) -> bool:
@@ -76,11 +82,11 @@ class RecordReader:
             usual = {name: getattr(given, name) or getattr(PLAIN, name) for name in ("delimiter", "decimal")}
             form = form._replace(thousands=given.thousands, **usual)
         if self.kind != CSV or resumed:
-            form = form._replace(beside=frozenset(), above=(), empty=frozenset())
+            form = form._replace(beside=frozenset(), above=(), empty=frozenset(), years=False)
         self.beside = form.beside
         said += unusual(form, given)
         if said:
-            self._say(", ".join(said))
+            self.say(", ".join(said))
         self.width = width_of(sample, form) if self.kind == CSV else None
         settings |= {"input_format": self.kind, "delimiter": form.delimiter}
         if not self._decoded:
@@ -89,6 +95,20 @@ class RecordReader:
         if form.decimal != PLAIN.decimal or form.thousands:  # a point is not decided before a comma has come
             settings |= {"decimal": form.decimal, "thousands": form.thousands}
         self._set_form()
+
+    def n_below(self, last: list[bytes]) -> int:
+        """How many of the last lines of a file are no rows of its table: totals, and notes after a blank line."""
+        if self.kind != CSV:
+            return 0
+        try:
+            texts = [line.decode(self._encoding, errors="replace").strip("\r") for line in last]
+            below = rows_below([Line(at, text, cells_of(text, self._form.delimiter)) for at, text in enumerate(texts)])
+        except csv.Error:
+            return 0
+        first = below[0] if below else len(last)
+        while first > 1 and below and not texts[first - 1].strip():
+            first -= 1
+        return len(last) - first
 
     def settle(self) -> None:
         """Let what the options do not say be as usual: messages have no first line that says it."""
@@ -132,7 +152,7 @@ class RecordReader:
         except csv.Error as error:
             refuse_input(f" is not CSV: {error}")
         if self._decides and "," in line and has_decimal_comma(cells):
-            self._say("decimals by commas")
+            self.say("decimals by commas")
             self._settings["decimal"] = COMMA
             self._set_form()
         return cells

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from mapdpm.cli import alarms, checkpoint, mqtt, stream_arguments
 from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.clock import Moment
-from mapdpm.cli.feed import Lines, Signals, Source
+from mapdpm.cli.feed import Lines, Signals
 from mapdpm.cli.fields import Fields
 from mapdpm.cli.forms import STDIN
 from mapdpm.cli.json_records import Cells
@@ -22,6 +22,7 @@ from mapdpm.cli.refused import OtherInputError, RefusedInputError, refuse_input,
 from mapdpm.cli.results import STDOUT
 from mapdpm.cli.resuming import begun, of_another_input
 from mapdpm.cli.sinks import Printed, Publication, Sink, Written
+from mapdpm.cli.source import Source
 from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
 from mapdpm.cli.stream_columns import StreamColumns
@@ -35,6 +36,7 @@ from mapdpm.stream import OnlineHDP, OnlineHDPHMM, OnlineMAPDPM, StreamFullError
 
 _MOST_WARNINGS = 10  # refused lines with a warning; others are only counted
 _Place: TypeAlias = tuple[Any, int]  # an item, and the number of a point in it; 0 where it is the only one
+_REPLACE = "set when_groups_full='replace'"
 _PATIENCE = 1.0  # seconds to wait for input before looking at the clock
 
 
@@ -245,7 +247,7 @@ class Stream:
             )
         except (ValueError, StreamFullError) as error:
             self._features.undo()
-            refuse_input(f": {error}")
+            refuse_input(f": {_as_options(str(error))}")
 
     def _flush(self) -> None:
         for sink in self._sinks:
@@ -313,6 +315,13 @@ class Stream:
     def _report(self, text: str) -> None:
         if not self._arguments.quiet:
             report(text)
+
+
+def _as_options(text: str) -> str:
+    """An error of a learner with the options of the command line for its parameters."""
+    for name in ("max_clusters", "max_groups"):
+        text = text.replace(f"raise {name}", f"raise --{name.replace('_', '-')}")
+    return text.replace("set when_full to", "set --when-full to").replace(_REPLACE, "say --when-groups-full replace")
 
 
 def _source(arguments: argparse.Namespace, settings: dict[str, Any], signals: Signals) -> Source:

@@ -12,15 +12,15 @@ from mapdpm.cli import checkpoint
 from mapdpm.cli.cells import is_text, value_of
 from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.columns import chosen, listed, places_of_time, position_of, warned
-from mapdpm.cli.feed import Source
 from mapdpm.cli.fields import Fields
 from mapdpm.cli.forms import EMPTY
 from mapdpm.cli.json_records import Cells, Record
 from mapdpm.cli.refused import RefusedInputError, refuse_input, refuse_other
+from mapdpm.cli.source import Source
 from mapdpm.cli.stream_features import StreamFeatures
 from mapdpm.cli.table_rows import counted
 from mapdpm.cli.tables import Columns
-from mapdpm.cli.time_text import check_time, is_name, is_time
+from mapdpm.cli.time_text import TIME, check_time, is_name, is_time
 from mapdpm.cli.topics import OF_TOPIC
 from mapdpm.cli.usage import UsageError
 from mapdpm.stream import OnlineHDP, OnlineHDPHMM, OnlineMAPDPM
@@ -108,7 +108,7 @@ class StreamColumns:
                 raise ValueError(msg)  # noqa: TRY301  (one sentence for all of them)
             fields = Fields(names, len(names), places, when, group)
             named = columns.named or (group is not None and not str(self._settings["groups"]).isdecimal())
-            header = self._source.headed and (named or _are_names(fields, names))
+            header = self._source.headed and (named or self._source.years or _are_names(fields, names))
             if not header:
                 if not isinstance(cells, Record):
                     fields = fields._replace(names=None)
@@ -128,11 +128,20 @@ class StreamColumns:
         try:
             when = None if at is None else places_of_time(at, name, names)
             group = None if groups in {None, OF_TOPIC} else position_of(groups, "--groups", name, names)
-            return when, group, (warned if words is None else chosen(words))(name, names)
+            columns = (warned if words is None else chosen(words))(name, names)
         except ValueError as error:
             if not isinstance(cells, Record):
                 raise
             refuse_other(_continued(name, error))
+        if words is None and when is None:
+            self._say_times(names)
+        return when, group, columns
+
+    def _say_times(self, names: list[str]) -> None:
+        """Say which columns are times by their names, and would be learned as features."""
+        found = [each for each in names if TIME.search(each)]
+        if found:
+            self._say(f"column {found[0]!r} looks like a time, and is a feature; --time {found[0]} takes it for one")
 
     def _check(self, fields: Fields, cells: Cells) -> None:
         """RefusedInputError where an item has no point, or no time."""

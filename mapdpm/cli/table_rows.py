@@ -8,13 +8,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from mapdpm.cli.beside_table import Line, rows_below
+from mapdpm.cli.beside_table import BELOW, Line, rows_below
 from mapdpm.cli.books import book_rows, is_book
 from mapdpm.cli.forms import PLAIN, Form, left_out
 from mapdpm.cli.refusals import Refusals
 from mapdpm.cli.text_rows import Row, name_of, text_rows
 
-_BELOW = 8  # lines at the end that may be no rows
 _MOST_BLANK = 1000  # lines in a row
 
 
@@ -71,7 +70,7 @@ def _of_table(path: str | Path, source: Iterable[Row], form: Form) -> Iterator[R
 def _without_below(path: str | Path, source: Iterable[Row]) -> Iterator[Row]:
     """The rows without those below the table; a warning says which they are."""
     source = iter(source)
-    held = deque(itertools.islice(source, _BELOW))
+    held = deque(itertools.islice(source, BELOW))
     for row in source:
         held.append(row)
         yield held.popleft()

@@ -149,7 +149,7 @@ def read_csv(
     columns = choice(name_of(path), cells)
     columns = columns._replace(places=[place for place in columns.places if place not in form.empty])
     second = next(source, None)
-    named = columns.named or form.book == PARQUET
+    named = columns.named or form.years or form.book == PARQUET
     header = named or any(is_text(cells[place]) for place in columns.places) or _is_header(cells, second, form)
     rest: Iterable[Row] = chain(() if header else (first,), () if second is None else (second,), source)
     if header:
@@ -170,6 +170,8 @@ def read_csv(
         msg = f"{name_of(path)} has a header but no rows of data"
         raise ValueError(msg)
     refusals.say(name_of(path), len(values))
+    for place, column, reader in zip(columns.places, values.T, readers, strict=True):
+        _leave_absent(f"{name_of(path)}: column {place + 1} ({cells[place]})", column, reader, gaps=gaps)
     names = tuple(cells[place] for place in columns.places) if header else None
     groups_of_rows = None if columns.group is None else tuple(groups)
     titles = tuple(cells[place] if header else str(place + 1) for place in columns.beside)
@@ -178,6 +180,20 @@ def read_csv(
     if all(kind == NUMBER for kind in found):
         return table
     return table._replace(kinds=found, levels=tuple(tuple(reader.places) for reader in readers))
+
+
+def _leave_absent(name: str, column: NDArray[np.float64], reader: CellReader, *, gaps: bool) -> None:
+    """Make values missing where the sensor of a switch was not there; ValueError where none may be missing."""
+    absent = reader.absent()
+    for text in absent:
+        if not gaps:
+            others = ", ".join(each for each in reader.places if each not in absent)
+            msg = f"{name} has {text!r} beside {others}: it is missing; learn with --missing skip"
+            raise ValueError(msg)
+        place = reader.places.pop(text)
+        column[column == place] = math.nan
+        column[column > place] -= 1
+        reader.places = {each: number for number, each in enumerate(reader.places)}
 
 
 def _keeping(source: Iterable[Row], columns: Sequence[int], texts: list[tuple[str, ...]]) -> Iterator[Row]:

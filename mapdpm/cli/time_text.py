@@ -23,6 +23,10 @@ ORDERS = ("dmy", "mdy")
 _MONTHS, _SHORT = 12, 2  # the digits of a short year
 _LARGEST = {"s": 1e11, "ms": 1e14, "us": 1e17}  # the year 5138; 1973 in the next unit
 
+TIME = re.compile(
+    r"(^|[^a-z])(time|date|datetime|epoch)([^a-z]|$)|timestamp|^ts$|^(zeit|datum|uhrzeit)$", re.IGNORECASE
+)
+"""In the name of a column: it is likely one of times."""
 _DATE = re.compile(
     r"(?:(?P<Y>\d{4})(?P<mark>[-/.])(?P<m>\d{1,2})(?P=mark)(?P<d>\d{1,2})"  # 2026-10-25
     r"|(?P<d2>\d{1,2})\.(?P<m2>\d{1,2})\.(?P<Y2>\d{4}|\d\d)"  # 25.10.2026: with points the day is first everywhere
