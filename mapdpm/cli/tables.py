@@ -73,8 +73,11 @@ class Table(NamedTuple):
         return list(range(self.values.shape[1])) if self.columns is None else list(self.columns)
 
     def __getitem__(self, name: Any) -> Any:
+        """The values of the first column of this name."""
+        return self.column(self.names.index(name))
+
+    def column(self, place: int) -> Any:
         """The values of a column: texts of a category, None where they are missing."""
-        place = self.names.index(name)
         values = self.values[:, place]
         if self.kinds is None or self.kinds[place] != CATEGORY:
             return values
@@ -103,7 +106,8 @@ class Table(NamedTuple):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         values: NDArray[Any] = self.values
         if self.kinds is not None:
-            values = np.stack([np.asarray(self[name], dtype=object) for name in self.names], axis=1)
+            every_column = (self.column(place) for place in range(len(self.kinds)))
+            values = np.stack([np.asarray(column, dtype=object) for column in every_column], axis=1)
         return np.array(values, dtype=dtype) if copy else np.asarray(values, dtype=dtype)
 
 

@@ -40,7 +40,22 @@ def columns_of(X: Any) -> list[Column]:
             check_points(X)  # says what is wrong
         columns = [array[:, d] for d in range(array.shape[1])]
         return [_column(place, column) for place, column in enumerate(columns)]
-    return [_column(name, X[name]) for name in names]
+    if len(set(names)) == len(names):
+        return [_column(name, X[name]) for name in names]
+    by_place = X.column if hasattr(X, "column") else lambda place: X.iloc[:, place]
+    return [_column(name, by_place(place)) for place, name in enumerate(_names_apart(list(names)))]
+
+
+def _names_apart(names: list[str]) -> list[str]:
+    """The names, where one that comes again has its number beside it: ``temp``, ``temp (2)``."""
+    taken, found = set(names), []
+    for place, name in enumerate(names):
+        number, apart = names[:place].count(name) + 1, name
+        while number > 1 and apart in taken:
+            apart, number = f"{name} ({number})", number + 1
+        taken.add(apart)
+        found.append(apart)
+    return found
 
 
 def kinds_differ(X: Any) -> bool:

@@ -173,3 +173,18 @@ def test_lines_that_come_while_a_stream_reads_are_points(monkeypatch):
     argv = "stream x.csv --columns a,b --warmup 20 --on-error skip --output o.jsonl"
     assert cli.main(argv.split()) == 0
     assert len(Path("o.jsonl").read_text().splitlines()) == 63
+
+
+def test_columns_of_one_name_are_read_by_their_places(capsys):
+    """The second one is no copy of the first, also beside a category."""
+    rows = [f"{i % 2 * 9 + i / 100},{i % 7 / 8},{'red' if i % 4 < 2 else 'blue'}" for i in range(80)]
+    Path("x.csv").write_text("\n".join(["t,t,colour", *rows, ""]))
+    Path("y.csv").write_text("\n".join(["t,u,colour", *rows, ""]))
+    assert cli.main(["fit", "x.csv", "--labels", "l.csv", "--out", "x.mdpm"]) == 0
+    told = capsys.readouterr()
+    assert "copy" not in told.err
+    assert cli.main(["fit", "y.csv", "--quiet", "--labels", "m.csv", "--out", "y.mdpm"]) == 0
+    assert Path("l.csv").read_text() == Path("m.csv").read_text()
+    assert mapdpm.load("x.mdpm").log_joint_ == mapdpm.load("y.mdpm").log_joint_
+    assert cli.main(["predict", "x.mdpm", "x.csv"]) == 0
+    assert capsys.readouterr().out == Path("l.csv").read_text()

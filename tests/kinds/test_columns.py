@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from mapdpm import columns
+from mapdpm import MAPDPM, columns
 from mapdpm.data.copies import without_copies
 from mapdpm.kinds import counts
 from mapdpm.validation import NotNumbersError
@@ -201,3 +201,21 @@ def test_counts_without_a_margin_are_noticed(monkeypatch):
     monkeypatch.setattr(counts, "MARGIN_A_POINT", -1e9)
     with pytest.raises(AssertionError):
         test_counts_by_evidence()
+
+
+def test_names_that_come_twice():
+    """Columns of one name are read by their places, as the array is, and beside a category as under other names."""
+    table = pd.DataFrame({name: frame()[name] for name in ("temperature", "pressure", "mode")})
+    twice = table.set_axis(["a", "a", "mode"], axis=1)
+    assert [column.name for column in columns(twice)] == ["a", "a (2)", "mode"]
+    assert [column.kind for column in columns(twice)] == [column.kind for column in columns(table)]
+    model, other = MAPDPM().fit(twice), MAPDPM().fit(table)
+    assert model.log_joint_ == other.log_joint_
+    assert (model.predict(twice) == other.labels_).all()
+    numbers = twice.iloc[:, :2]
+    assert MAPDPM().fit(numbers).log_joint_ == MAPDPM().fit(numbers.to_numpy()).log_joint_
+    assert [column.name for column in columns(pd.DataFrame([[1.0, 2.0, 3.0]] * 9, columns=["a (2)", "a", "a"]))] == [
+        "a (2)",
+        "a",
+        "a (3)",
+    ]
