@@ -26,11 +26,11 @@ class Refusals:
         self._first = self._first or text
 
     def say(self, name: str, n_rows: int) -> None:
-        """Warn of them; ValueError where half of the rows, or more, were refused: then it is the file that is wrong."""
+        """Warn of them; ValueError where more than half of the rows were refused: then it is the file that is wrong."""
         n = len(self.lines)
         if not n:
             return
-        if 2 * n >= n_rows:
+        if 2 * n > n_rows:
             msg = f"{name}: {n_rows - n} of {n_rows} rows can be read; the first that cannot: {self._first}"
             raise ValueError(msg)
         warnings.warn(f"{name}: {n} of {n_rows} rows left out; the first: {self._first}", stacklevel=2)

@@ -175,7 +175,8 @@ def read_csv(
         raise ValueError(msg)
     refusals.say(name_of(path), len(values))
     for place, column, reader in zip(columns.places, values.T, readers, strict=True):
-        _leave_absent(f"{name_of(path)}: column {place + 1} ({cells[place]})", column, reader, gaps=gaps)
+        name = f" ({cells[place]})" if header and cells[place] else ""
+        _leave_absent(f"{name_of(path)}: column {place + 1}{name}", column, reader, gaps=gaps)
     names = tuple(cells[place] for place in columns.places) if header else None
     groups_of_rows = None if columns.group is None else tuple(groups)
     titles = tuple(cells[place] if header else str(place + 1) for place in columns.beside)
