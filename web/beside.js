@@ -107,36 +107,56 @@ export function linesBeside(lines, mark, width) {
 
 const wordAt = (cells, place) => strip(cells[place] ?? "").replace(/:+$/, "").toLowerCase();
 
-// Whether a row has a total or a mean of those before it, by the word in its first cell, which comes once.
-function isTotal({ cells }, before) {
-  const place = cells.findIndex(isFilled);
-  if (place === -1) return false;
-  const word = wordAt(cells, place);
-  const counts = (line) => line.filled.length > 0 && (line.cells.length > 1 || cells.length === 1);
-  const above = before.filter(counts).map((line) => wordAt(line.cells, place));
-  if (above.includes(word)) return false;
-  const last = above.at(-1) ?? "";
-  return RULES.sums.includes(word)
-    || (RULES.statistics.includes(word) && (!isName(last) || RULES.sums.includes(last) || RULES.statistics.includes(last)));
+// Whether a row is no sum of those above: they are not negative, and one is larger.
+function isLess({ cells }, above, first) {
+  const numberOf = (cell) => cell === undefined ? null : valueOf(cell.replace(",", "."));
+  return cells.some((cell, place) => {
+    const total = place > first ? numberOf(cell) : null;
+    const numbers = above.map((line) => numberOf(line.cells[place])).filter((number) => number !== null);
+    return total !== null && numbers.length > 0 && Math.min(...numbers) >= 0 && Math.max(...numbers) > total;
+  });
+}
+
+// How many of these lines, at their end, have totals or statistics of those above, by the words in a first cell.
+function totals(lines) {
+  const last = lines.at(-1);
+  const place = last.cells.findIndex(isFilled);
+  if (place === -1) return 0;
+  const words = lines.map(({ cells }) => wordAt(cells, place));
+  const isWord = (word) => RULES.sums.includes(word) || RULES.statistics.includes(word);
+  let n = 0;
+  while (n < lines.length && isWord(words.at(-n - 1))) n++;
+  const isAlone = ({ cells }) => cells.length === 1 && last.cells.length > 1;
+  const above = lines.slice(0, lines.length - n).filter((line) => line.filled.length > 0 && !isAlone(line));
+  const block = words.slice(words.length - n);
+  const known = new Set(above.map(({ cells }) => wordAt(cells, place)));
+  if (n === 0 || above.length === 0 || block.some((word) => known.has(word)) || new Set(block).size < n) return 0;
+  const sums = lines.slice(lines.length - n).filter((_, i) => RULES.sums.includes(block[i]));
+  if (sums.some((line) => isLess(line, above, place))) return 0;
+  return sums.length === 0 && isName(wordAt(above.at(-1).cells, place)) ? 0 : n;
 }
 
 // The numbers of those last rows, { line, cells }, that are no rows of the table: totals, and texts after a blank line.
 // The first of them is a row.
 export function rowsBelow(rows) {
   const last = rows.map(({ line, cells }) => new Line(line, "", cells));
+  const least = Math.max(1, last.length - RULES.mostBelow);
   let [at, end] = [last.length, last.length];
-  while (at > 1) {
+  while (at > least) {
     if (last[at - 1].filled.length === 0) {
       at--;
-    } else if (isTotal(last[at - 1], last.slice(0, at - 1))) {
-      at = end = at - 1;
-    } else {
-      let note = at - 1;
-      while (note > 1 && last[note].isNote && last[note - 1].isNote) note--;
-      const isBelow = last[note].isNote && last[note - 1].cells.length === 0;
-      if (!isBelow || last.slice(0, note).every((line) => line.filled.length === 0 || line.isNote)) break;
-      at = end = note;
+      continue;
     }
+    const n = totals(last.slice(0, at));
+    if (n > 0) {
+      at = end = Math.max(least, at - n);
+      continue;
+    }
+    let note = at - 1;
+    while (note > least && last[note].isNote && last[note - 1].isNote) note--;
+    const isBelow = last[note].isNote && last[note - 1].cells.length === 0;
+    if (!isBelow || last.slice(0, note).every((line) => line.filled.length === 0 || line.isNote)) break;
+    at = end = note;
   }
   if (end === last.length) return [];
   return last.slice(at).filter(({ cells }) => cells.length > 0).map(({ number }) => number);

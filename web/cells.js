@@ -5,7 +5,7 @@ import { RULES, begins, patternOf, whole } from "./rules.js";
 const SPACES = new Set(RULES.spaces);
 const NUMBER = /^[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)$/i;
 const NO_TEXT = patternOf("noText");
-const isOf = Object.fromEntries(["decimalComma", "doubted", "grouped", "withUnit", "date", "ofDay"].map((name) => [name, whole(name)]));
+const isOf = Object.fromEntries(["decimalComma", "doubted", "withPoint", "grouped", "withUnit", "date", "ofDay"].map((name) => [name, whole(name)]));
 const beginsAsDate = begins("dateCell");
 const MOST_RANGES = 50;
 const MISSING = new Set(RULES.missing);
@@ -64,8 +64,9 @@ export function shown(text) {
 export function complaintOf(cell, value, row) {
   const text = strip(cell);
   if (value !== null) return `is not a finite number: ${shown(text)}; remove or fill such rows`;
-  if (text.endsWith("?") && isOf.doubted(text.slice(0, -1))) {
-    return `is ${shown(text.slice(0, -1))}, where others have a decimal comma; is its point between thousands? write all numbers in one way`;
+  const number = text.slice(0, -1);
+  if (text.endsWith("?") && (isOf.doubted(number) || isOf.withPoint(number))) {
+    return `is ${shown(number)}, where others have decimal commas or points between thousands; write all numbers in one way`;
   }
   const numbers = row.flatMap((other, i) => valueOf(other) === null ? [] : [i + 1]);
   const choose = numbers.length > 0 ? `the columns of numbers are ${ranges(numbers)}` : "leave its column out";

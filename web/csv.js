@@ -144,7 +144,8 @@ class Table {
 // Read what is left. isMore: whether there are more rows than are kept; broken: the Error that ended it before its time,
 // for a wrong cell of a line before is said first, if its column is chosen.
 function takeRows(columns, names, rows, source) {
-  const isAgain = ({ cells }) => names !== null && cells.every((cell, place) => cell === names[place]);
+  const readsNumbers = () => columns.some(({ kind }) => kind !== "text");
+  const isAgain = ({ cells }) => names !== null && cells.every((cell, place) => cell === names[place]) && readsNumbers();
   const again = [];
   try {
     for (;;) {

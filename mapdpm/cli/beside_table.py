@@ -11,8 +11,9 @@ from typing import NamedTuple, TypeGuard
 from mapdpm.cli.cells import MISSING_NUMBERS, is_grouped, value_of
 from mapdpm.cli.time_text import is_name, is_time
 
-BELOW = 8
-"""How many lines at the end may be no rows."""
+BELOW = 64
+"""How many lines at the end are looked at for ``rows_below``."""
+_MOST_BELOW = 8
 _MOST_UNITS = 3  # rows below the names
 _COMMENT = re.compile(r"\s*\"?(#|//|sep=)", re.IGNORECASE)
 _YEARS = range(1900, 2101)
@@ -128,23 +129,66 @@ def squared(lines: Sequence[Line]) -> list[Line]:
 def rows_below(last: Sequence[Line]) -> list[int]:
     """The numbers of those ``last`` lines of a table that are no rows of it: totals, and texts after a blank line.
 
-    The first of them is a row.
+    The first of them is a row. No more than eight at the end are looked at, for words that do not come before.
     """
     at = end = len(last)
-    while at > 1:
+    least = max(1, len(last) - _MOST_BELOW)
+    while at > least:
         if not last[at - 1].filled:
             at -= 1
-        elif _is_total(last[at - 1], last[: at - 1]):
-            at = end = at - 1
-        else:
-            note = at - 1
-            while note > 1 and last[note].is_note and last[note - 1].is_note:
-                note -= 1
-            is_below = last[note].is_note and not last[note - 1].cells
-            if not is_below or all(line.is_note for line in last[:note] if line.filled):  # a column of texts
-                break
-            at = end = note
+            continue
+        totals = _totals(last[:at])
+        if totals:
+            at = end = max(least, at - totals)
+            continue
+        note = at - 1
+        while note > least and last[note].is_note and last[note - 1].is_note:
+            note -= 1
+        is_below = last[note].is_note and not last[note - 1].cells
+        if not is_below or all(line.is_note for line in last[:note] if line.filled):  # a column of texts
+            break
+        at = end = note
     return [line.number for line in last[min(at, end) :] if line.cells] if end < len(last) else []
+
+
+def _totals(lines: Sequence[Line]) -> int:
+    """How many of these lines, at their end, have totals or statistics of those above, by the words in a first cell.
+
+    The words come once. A sum of numbers that are not negative is none of them; where names stand above, statistics are
+    names, too, unless they come with a sum.
+    """
+    place = next((place for place, cell in enumerate(lines[-1].cells) if cell.strip()), None)
+    if place is None:
+        return 0
+    n, words = 0, [_word_of(line, place) for line in lines]
+    while n < len(lines) and words[-n - 1] in _SUMS | _STATISTICS:
+        n += 1
+    above = [line for line in lines[: len(lines) - n] if line.filled and not _is_alone(line, lines[-1])]
+    known = {_word_of(line, place) for line in above}
+    block = words[len(words) - n :]
+    if not (above and block) or known & set(block) or len(set(block)) < n:
+        return 0
+    sums = [line for line, word in zip(lines[len(lines) - n :], block, strict=True) if word in _SUMS]
+    if any(_is_less(line, above, place) for line in sums) or (not sums and is_name(_word_of(above[-1], place))):
+        return 0
+    return n
+
+
+def _is_alone(line: Line, other: Line) -> bool:
+    """Whether a line is a text by itself, where another one has cells."""
+    return len(line.cells) == 1 < len(other.cells)
+
+
+def _is_less(line: Line, above: Sequence[Line], first: int) -> bool:
+    """Whether a row is no sum of those above: they are not negative, and one is larger."""
+    for place in range(first + 1, len(line.cells)):
+        total = value_of(line.cells[place].strip().replace(",", ".", 1))
+        texts = [each.cells[place].strip() for each in above if place < len(each.cells)]
+        found = [value_of(text.replace(",", ".", 1)) for text in texts]
+        numbers = [number for number in found if number is not None]
+        if total is not None and numbers and min(numbers) >= 0.0 and max(numbers) > total:
+            return True
+    return False
 
 
 def are_years(rows: Sequence[Sequence[str]]) -> bool:
@@ -159,19 +203,6 @@ def are_years(rows: Sequence[Sequence[str]]) -> bool:
 
 def _is_year(value: float | None) -> TypeGuard[float]:
     return value is not None and value in _YEARS
-
-
-def _is_total(line: Line, before: Sequence[Line]) -> bool:
-    """Whether a row has a total or a mean of those before it, by the word in its first cell, which comes once."""
-    place = next((place for place, cell in enumerate(line.cells) if cell.strip()), None)
-    if place is None:
-        return False
-    word = _word_of(line, place)
-    above = [_word_of(each, place) for each in before if each.filled and (len(each.cells) > 1 or len(line.cells) == 1)]
-    if word in above:
-        return False
-    of_names = above and is_name(above[-1]) and above[-1] not in _SUMS | _STATISTICS
-    return word in _SUMS or (word in _STATISTICS and not of_names)
 
 
 def _word_of(line: Line, place: int) -> str:

@@ -12,9 +12,7 @@ from mapdpm.data.columns import CATEGORY, FLAG, NUMBER
 
 MISSING = ("", "na", "n/a", "#n/a", "#nv", "#div/0!", "#value!", "#wert!", "#num!", "null", r"\n", "none", "?", "-")
 _OF_SENSORS = ("unavailable", "unknown")
-SWITCHES = frozenset(
-    ("on", "off", "true", "false", "yes", "no", "open", "closed", "home", "not_home", "locked", "unlocked")
-)
+SWITCHES = frozenset(("on", "off", "true", "false", "open", "closed", "home", "not_home", "locked", "unlocked"))
 """Beside such texts what a sensor gives for a number is no level of a category: the sensor is not there."""
 MISSING_NUMBERS = (*MISSING, *_OF_SENSORS)
 """Also what home automation writes for a number that a sensor does not give; a category may be called so."""
@@ -116,7 +114,7 @@ def complaint_of(cell: str, value: float | None, row: Sequence[str], kind: str |
     number = doubted(text)
     if number is not None:
         hint = "if its point stands between thousands, say --thousands ., and if it is decimal, --thousands none"
-        return f"is {number!r}, where others have a decimal comma; {hint}"
+        return f"is {number!r}, where others have decimal commas or points between thousands; {hint}"
     return f"is not a number: {text[:40]!r}; {_hint(text, row)}"
 
 

@@ -210,12 +210,14 @@ class Lines(Source):
 
     def records(self, item: Line) -> list[Cells]:
         """The cells of a line, if it is one of the table; RefusedInputError where it is blank or not text."""
-        if item.number in self._reader.beside or (self._offset >= self._end and self._size == self._size_now()):
+        if item.number in self._reader.beside or self._is_below():
             return []
         return self._reader.records(item.text.removeprefix(codecs.BOM_UTF8) if item.number == 1 else item.text)
 
     def taken(self, item: Line) -> None:
-        """Move the position behind this line."""
+        """Move the position behind this line; not behind what stands below the rows, for more may come after it."""
+        if self._is_below():
+            return
         self._offset += item.length
         self._line = item.number
         self._open = item.length == len(item.text)
@@ -249,6 +251,9 @@ class Lines(Source):
             self._begun = True
             if self._seekable and self._decoder is None and not self._follow:
                 self._find_end()
+
+    def _is_below(self) -> bool:
+        return self._offset >= self._end and self._size == self._size_now()
 
     def _size_now(self) -> int:
         return os.fstat(self._file).st_size

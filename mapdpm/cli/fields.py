@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 from mapdpm.cli.cells import complaint_of, is_missing, numbers_of, value_of
 from mapdpm.cli.columns import listed
 from mapdpm.cli.json_records import Cells, Record
+from mapdpm.cli.marks import doubted
 from mapdpm.cli.refused import refuse_input, refuse_other
 from mapdpm.cli.table_rows import counted
 from mapdpm.data.columns import NUMBER
@@ -85,7 +86,7 @@ class Fields(NamedTuple):
         group = row[self.group].strip()
         if not group:
             self._refuse(self.group, "is blank; each point needs a group")
-        return group
+        return doubted(group) or group
 
     def refuse_time(self, complaint: str) -> NoReturn:
         """RefusedInputError for a time."""

@@ -1,8 +1,8 @@
 """The marks in numbers: the decimal one, and that between thousands, so that 1.234,5 and 1,234.5 are one number.
 
-A mark between thousands is known by a number that has both marks, or the same one twice, as 1.234.567. Without such a
-number a column tells: its numbers with the mark have three digits after it, and those without are below 1000. A number
-with the mark that is written otherwise, as 0.5, says that it is decimal.
+A mark between thousands is known by a number with both marks; or by numbers that have the other mark where these have
+this one, always before three digits; or by a column of many such numbers beside others below 1000. A number with the
+mark that is written otherwise, as 0.5, says that it is decimal. Weaker signs decide nothing: ``Watch`` says them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ THOUSANDS = (*_SEEN, NONE)
 """What ``--thousands`` may be."""
 DECIMALS = (POINT, COMMA)
 _OTHER = {POINT: COMMA, COMMA: POINT}
-_FEWEST = 3  # different numbers with the mark, and as many without
+_HIGH, _LOW = 6, 3  # different numbers with the mark, and without: decimals of three digits are rarely so
 _DIGIT = re.compile(r"\d")
 WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
-_WITH_POINT = re.compile(r"\s*[+-]?\d*\.\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
-_DECIMAL = {POINT: _WITH_POINT, COMMA: WITH_COMMA}
+WITH_POINT = re.compile(r"\s*[+-]?\d*\.\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
+_DECIMAL = {POINT: WITH_POINT, COMMA: WITH_COMMA}
 DOUBTED = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+\s*")
 """Where decimals have commas: a number with points that are likely between thousands."""
 _DOUBT = "?"
@@ -33,7 +33,9 @@ class _Patterns(NamedTuple):
     grouped: re.Pattern[str]
     """A number with this mark between thousands."""
     clear: re.Pattern[str]
-    """One that nothing else explains."""
+    """One that has a decimal mark, too."""
+    twice: re.Pattern[str]
+    """One that has the mark more than once; so have addresses and versions."""
     small: re.Pattern[str]
     """A number below 1000 beside them."""
 
@@ -43,7 +45,8 @@ def _patterns_of(mark: str) -> _Patterns:
     begins = r"\s*[+-]?[1-9]\d{0,2}"
     return _Patterns(
         re.compile(rf"{begins}({group})+({decimal}\d+)?\s*"),
-        re.compile(rf"{begins}(({group})+{decimal}\d+|({group}){{2,}})\s*"),
+        re.compile(rf"{begins}({group})+{decimal}\d+\s*"),
+        re.compile(rf"{begins}({group}){{2,}}\s*"),
         re.compile(rf"\s*[+-]?\d{{1,3}}({decimal}\d+)?\s*"),
     )
 
@@ -60,7 +63,9 @@ def marks_of(
     """
     cells = list(itertools.chain(*rows))
     if thousands is None:
-        thousands = next((mark for mark in _SEEN if mark != decimal and _is_between(mark, cells, rows, width)), None)
+        columns = list(zip(*[row for row in rows[1:] if len(row) == width], strict=True))
+        tried = (mark for mark in _SEEN if mark != decimal)
+        thousands = next((mark for mark in tried if _is_between(mark, cells, columns, commas)), None)
     if decimal is None:
         grouped = PATTERNS[thousands].grouped if thousands in PATTERNS else None
         found = (WITH_COMMA.fullmatch(cell) or (grouped and "," in cell and grouped.fullmatch(cell)) for cell in cells)
@@ -76,8 +81,9 @@ def has_decimal_comma(cells: Iterable[str]) -> bool:
 def plain_number(cell: str, decimal: str, thousands: str | None) -> str:
     """A cell as Python reads it, without marks between thousands; what is no such number stays as it is.
 
-    Where the mark between thousands is not known, a number that may be a thousand times another one ends with a "?";
-    with ``NONE`` a mark that comes once is decimal.
+    A number that may be a thousand times another one ends with a "?": one with points, where decimals have commas and
+    the mark between thousands is not known, or with a point elsewhere than between thousands, where it stands there.
+    With ``NONE`` marks that come once are decimal.
     """
     if decimal == COMMA and WITH_COMMA.fullmatch(cell):  # nearly all
         return cell.replace(COMMA, POINT)
@@ -86,7 +92,8 @@ def plain_number(cell: str, decimal: str, thousands: str | None) -> str:
         of = PATTERNS[mark]
         if mark != decimal and (of.grouped if is_known else of.clear).fullmatch(cell):
             return re.sub(_SEEN[mark], "", cell.strip()).replace(COMMA, POINT)
-    if decimal == COMMA and thousands is None and DOUBTED.fullmatch(cell):
+    is_doubted = thousands == POINT and WITH_POINT.fullmatch(cell)
+    if is_doubted or (decimal == COMMA and thousands is None and DOUBTED.fullmatch(cell)):
         return f"{cell.strip()}{_DOUBT}"
     return cell
 
@@ -94,22 +101,64 @@ def plain_number(cell: str, decimal: str, thousands: str | None) -> str:
 def doubted(text: str) -> str | None:
     """The number that ``plain_number`` doubts, as the file has it; None for other texts."""
     number = text.removesuffix(_DOUBT)
-    return number if number != text and DOUBTED.fullmatch(number) else None
+    return number if number != text and (DOUBTED.fullmatch(number) or WITH_POINT.fullmatch(number)) else None
 
 
-def _is_between(mark: str, cells: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> bool:
-    """Whether a mark stands between thousands in the ``cells`` of ``rows``."""
-    grouped, clear, small = PATTERNS[mark]
-    is_decimal = _DECIMAL.get(mark)
-    if is_decimal and any(is_decimal.fullmatch(cell) and not grouped.fullmatch(cell) for cell in cells):
+class Watch:
+    """Looks for columns whose numbers are below 1000, or have the decimal mark before three digits; in some, or none.
+
+    Such a mark may be one between thousands. In files with commas between cells and points in numbers it is none.
+    """
+
+    def __init__(self, decimal: str = POINT, width: int = 0) -> None:
+        self._mark = decimal
+        self._counts = {place: [0, 0] for place in range(width)}
+
+    def look(self, cells: Sequence[str]) -> None:
+        """Look at a row, as it is written. O(columns that may be such)."""
+        grouped, *_, small = PATTERNS[self._mark]
+        for place, counts in list(self._counts.items()):
+            cell = cells[place] if place < len(cells) else ""
+            if grouped.fullmatch(cell):
+                counts[0] += 1
+            elif _DIGIT.search(cell) and cell.strip() != "0":
+                if not small.fullmatch(cell):
+                    del self._counts[place]
+                counts[1] += 1
+
+    def suspects(self, fewest: int = 1) -> list[int]:
+        """The columns with so many numbers of both kinds at least."""
+        return [place for place, counts in self._counts.items() if min(counts) >= fewest]
+
+    def said(self, place: int, name: str = "") -> str:
+        """What to say of a column, of which nothing is said again."""
+        self._counts.pop(place)
+        mark, named = "points" if self._mark == POINT else "commas", f" ({name})" if name else ""
+        wrong = f"in column {place + 1}{named} {mark} come before three digits only"
+        return f"{wrong}; if they stand between thousands, say --thousands {self._mark}"
+
+
+def _is_between(mark: str, cells: Sequence[str], columns: Sequence[Sequence[str]], commas: bool) -> bool:
+    """Whether a mark stands between thousands in the ``cells`` of a table of ``columns``."""
+    grouped, clear, twice, small = PATTERNS[mark]
+
+    def is_decimal(other: str) -> bool:
+        own = PATTERNS[other].grouped
+        return any(_DECIMAL[other].fullmatch(cell) and not own.fullmatch(cell) for cell in cells)
+
+    if mark in _OTHER and is_decimal(mark):
         return False
     if any(map(clear.fullmatch, cells)):
         return True
-    table = [row for row in rows[1:] if len(row) == width]
-    for column in zip(*table, strict=True):
+    if mark == POINT and not commas:  # decimals, as in most files
+        return False
+    fewest = 1 if mark not in _OTHER or is_decimal(_OTHER[mark]) else _HIGH
+    for column in columns:
         numbers = {cell.strip() for cell in column if _DIGIT.search(cell)}
         high = {cell for cell in numbers if grouped.fullmatch(cell)}
         low = {cell for cell in numbers - high if small.fullmatch(cell)}
-        if len(high) >= _FEWEST and len(low - {"0"}) >= _FEWEST and high | low == numbers:
+        varies = 0 < sum(map(bool, map(twice.fullmatch, high))) < len(numbers)
+        enough = len(high) >= fewest and (fewest == 1 or len(low - {"0"}) >= _LOW)
+        if high and high | low == numbers and (varies or enough):
             return True
     return False

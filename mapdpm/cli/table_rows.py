@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from mapdpm.cli.beside_table import BELOW, Line, rows_below
@@ -80,11 +80,16 @@ def _without_below(path: str | Path, source: Iterable[Row]) -> Iterator[Row]:
     yield from (row for row in held if row[0] not in numbers)
 
 
-def without_repeats(path: str | Path, source: Iterable[Row], names: list[str]) -> Iterator[Row]:
-    """The rows without those that repeat the names of columns; a warning says how many they are."""
+def without_repeats(
+    path: str | Path, source: Iterable[Row], names: list[str], reads_numbers: Callable[[], bool]
+) -> Iterator[Row]:
+    """The rows without those that repeat the names of columns; a warning says how many they are.
+
+    Where no column is of numbers, they may be values.
+    """
     found = []
     for row in source:
-        if row[1] == names:
+        if row[1] == names and reads_numbers():
             found.append(row[0])
         else:
             yield row

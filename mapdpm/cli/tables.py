@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mapdpm.cli.books import PARQUET, is_book
 from mapdpm.cli.cells import CellReader, complaint_of, is_missing, is_text, numbers_of, value_of
 from mapdpm.cli.forms import GZIP, PLAIN, STDIN, Form
+from mapdpm.cli.marks import Watch, doubted
 from mapdpm.cli.refusals import FAIL, Refusals
 from mapdpm.cli.table_rows import counted, rows, where, without_repeats
 from mapdpm.cli.text_rows import Row, name_of
@@ -157,15 +158,18 @@ def read_csv(
     header = named or any(is_text(cells[place]) for place in columns.places) or _is_header(cells, second, form)
     rest: Iterable[Row] = chain(() if header else (first,), () if second is None else (second,), source)
     if header:
-        rest = without_repeats(path, rest, first[1])
+        rest = without_repeats(path, rest, first[1], lambda: any(reader.kind == NUMBER for reader in readers))
+    watches = form.delimiter != PLAIN.delimiter and form.thousands is None
+    watch = Watch(form.decimal, len(cells)) if watches else Watch()
+    rest = _watched(rest, watch) if watches else rest
     groups: list[str] = []
     texts: list[tuple[str, ...]] = []
     if columns.beside:
         rest = _keeping(rest, columns.beside, texts)
-    if not form.is_plain:
-        rest = ((line, form.cells(row)) for line, row in rest)
     if columns.group is not None:
         rest = _with_groups(path, rest, columns.group, groups, refusals)
+    if not form.is_plain:
+        rest = ((line, form.cells(row)) for line, row in rest)
     of_kinds = [NUMBER] * len(columns.places) if kinds is None else kinds(cells, columns.places)
     readers = [CellReader(kind, gaps=gaps) for kind in of_kinds]
     names_of_cells = cells if header else None
@@ -174,9 +178,9 @@ def read_csv(
         msg = f"{name_of(path)} has a header but no rows of data"
         raise ValueError(msg)
     refusals.say(name_of(path), len(values))
-    for place, column, reader in zip(columns.places, values.T, readers, strict=True):
-        name = f" ({cells[place]})" if header and cells[place] else ""
-        _leave_absent(f"{name_of(path)}: column {place + 1}{name}", column, reader, gaps=gaps)
+    for place in {*watch.suspects()} & {*columns.places}:
+        warnings.warn(f"{name_of(path)}: {watch.said(place, cells[place] if header else '')}", stacklevel=2)
+    _leave_absent(path, names_of_cells, values, columns.places, readers, gaps=gaps)
     names = tuple(cells[place] for place in columns.places) if header else None
     groups_of_rows = None if columns.group is None else tuple(groups)
     titles = tuple(cells[place] if header else str(place + 1) for place in columns.beside)
@@ -187,18 +191,37 @@ def read_csv(
     return table._replace(kinds=found, levels=tuple(tuple(reader.places) for reader in readers))
 
 
-def _leave_absent(name: str, column: NDArray[np.float64], reader: CellReader, *, gaps: bool) -> None:
+def _leave_absent(
+    path: str | Path,
+    names: Sequence[str] | None,
+    values: Matrix,
+    places: Sequence[int],
+    readers: Sequence[CellReader],
+    *,
+    gaps: bool,
+) -> None:
     """Make values missing where the sensor of a switch was not there; ValueError where none may be missing."""
-    absent = reader.absent()
-    for text in absent:
-        if not gaps:
+    for place, column, reader in zip(places, values.T, readers, strict=True):
+        absent = reader.absent()
+        name = f"{name_of(path)}: column {place + 1}{f' ({names[place]})' if names and names[place] else ''}"
+        for text in absent:
             others = ", ".join(each for each in reader.places if each not in absent)
-            msg = f"{name} has {text!r} beside {others}: it is missing; learn with --missing skip"
-            raise ValueError(msg)
-        place = reader.places.pop(text)
-        column[column == place] = math.nan
-        column[column > place] -= 1
-        reader.places = {each: number for number, each in enumerate(reader.places)}
+            said = f"{name} has {text!r} beside {others}: it is missing"
+            if not gaps:
+                msg = f"{said}; learn with --missing skip"
+                raise ValueError(msg)
+            warnings.warn(said, stacklevel=2)
+            number = reader.places.pop(text)
+            column[column == number] = math.nan
+            column[column > number] -= 1
+            reader.places = {each: at for at, each in enumerate(reader.places)}
+
+
+def _watched(source: Iterable[Row], watch: Watch) -> Iterator[Row]:
+    """The rows of ``source``, at which ``watch`` looks."""
+    for line, cells in source:
+        watch.look(cells)
+        yield line, cells
 
 
 def _keeping(source: Iterable[Row], columns: Sequence[int], texts: list[tuple[str, ...]]) -> Iterator[Row]:
@@ -257,7 +280,8 @@ def numbers(
                     break
                 found.append(value)
             if complaint:
-                refusals.refuse(line, f"{where(path, line)}, {complaint}")
+                of_file = doubted(row[len(found)].strip()) is not None  # and not of this row
+                (Refusals() if of_file else refusals).refuse(line, f"{where(path, line)}, {complaint}")
                 found = [math.nan] * len(row)
                 for reader, n in zip(readers, known, strict=True):
                     reader.forget(n)

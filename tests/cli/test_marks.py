@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import mapdpm
 from command_line import called
 from mapdpm.cli import tables
 from mapdpm.cli.forms import Given, form_of
@@ -71,10 +72,79 @@ def test_decimals_of_three_digits_stay(tmp_path, kind, decimal):
 
 @pytest.mark.parametrize(("sep", "mark"), [(";", "."), ("\t", ","), (";", " ")])
 def test_a_column_of_whole_numbers_tells(tmp_path, sep, mark):
-    numbers = [284, 1315, 4802, 249, 3012, 77, 1250, 63, 12_500]
+    numbers = [284, 1315, 4802, 249, 3012, 77, 1250, 63, 12_500, 2_000_100]
     lines = [sep.join(("day", "n")), *(f"{i}{sep}{written(x, 0, '?', mark)}" for i, x in enumerate(numbers))]
     with pytest.warns(UserWarning, match="thousands by"):
         assert read(tmp_path / "x.csv", lines)[:, 1].tolist() == numbers
+
+
+@pytest.mark.filterwarnings("ignore:.*(cells separated|decimals)")
+@pytest.mark.parametrize("numbers", [(284, 1315), (1315, 77, 4802, 12)])
+@pytest.mark.parametrize(("sep", "mark"), [(";", "."), ("\t", ",")])
+def test_weak_signs_are_said(tmp_path, sep, mark, numbers):
+    lines = [sep.join(("n", "day")), *(f"{written(x, 0, '?', mark)}{sep}{i % 7}" for i, x in enumerate(numbers))]
+    said = f"column 1 (n) {'points' if mark == '.' else 'commas'} come before three digits only; if they stand between"
+    with pytest.warns(UserWarning, match=re.escape(f"{said} thousands, say --thousands {mark}")):
+        read(tmp_path / "x.csv", lines)
+
+
+@pytest.mark.parametrize("command", ["fit x.csv", "stream x.csv --warmup 20"])
+def test_signs_that_come_late_are_said(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    Path("x.csv").write_text("n;day\n" + "".join(f"{written(17 * i, 0, '?', '.')};{i % 7}\n" for i in range(120)))
+    assert "come before three digits only" in called(*command.split()).stderr
+
+
+OF_OTHERS = {  # what marks are not between thousands: the lines, and the last column
+    "addresses": (["ip,kw", *(f"192.168.178.{100 + i},{1 + i / 100:.3f}" for i in range(30))], "decimal"),
+    "versions": (["v,kw", *(f"1.100.{200 + i},{1 + i / 100:.3f}" for i in range(30))], "decimal"),
+    "sensors in one column": (
+        ["entity,state", *(f"s{i % 2},{1 + i / 1000:.3f}" if i % 2 else f"s0,{40 + i}" for i in range(30))],
+        "decimal",
+    ),
+    "commas beside points": (
+        ["city\tlat\tn", *(f"c{i}\t{40 + i / 100:.2f}\t{3 + i},315" for i in range(4))],
+        "thousands",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*(cells separated|thousands by)")
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_what_stands_beside_tells(tmp_path, name):
+    lines, kind = OF_OTHERS[name]
+    (tmp_path / "x.csv").write_text("\n".join([*lines, ""]))
+    sep = "\t" if "\t" in lines[0] else ","
+    at = len(lines[0].split(sep)) - 1
+    table = tables.read_csv(tmp_path / "x.csv", lambda *_: tables.Columns([at]), form_of(tmp_path / "x.csv"))
+    texts = [line.split(sep)[at].replace(",", "") for line in lines[1:]]
+    assert table.values[:, 0].tolist() == [float(text) for text in texts], kind
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_a_resumed_stream_finds_no_marks(tmp_path, monkeypatch):
+    """Decimals stay what they were, whatever comes first in the next run."""
+    monkeypatch.chdir(tmp_path)
+    first = [f"{i / 1000 + 0.5:.3f};{i}" for i in range(60)]
+    second = [f"{1 + i / 1000:.3f};1" if i % 2 else f"{i + 1};2" for i in range(60)]
+    argv = ["stream", "x.csv", "--state", "s.mdpm", "--warmup", "20"]
+    Path("x.csv").write_text("\n".join(["x;n", *first, ""]))
+    called(*argv)
+    Path("x.csv").write_text("\n".join(["x;n", *first, *second, ""]))
+    assert "thousands by" not in called(*argv).stderr
+    called(*argv[:2], "--state", "t.mdpm", *argv[4:])
+    points = [[0.5, 3.0], [1.02, 1.0], [1020.0, 1.0]]
+    resumed, whole = (mapdpm.load(path).score_samples(points).tolist() for path in ("s.mdpm", "t.mdpm"))
+    assert resumed == whole
+
+
+def test_points_elsewhere_than_between_thousands_are_doubted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("x.csv").write_text("a;b\n" + "".join(f"1.{100 + i},5;2\n" for i in range(60)) + "0.512;3\n")
+    for more in ([], ["--on-error", "skip"]):  # it is of the file, and not of this row
+        done = called("fit", "x.csv", *more)
+        assert done.returncode == 1
+        assert "is '0.512', where others have decimal commas or points between thousands" in done.stderr
 
 
 def messy(path, *late):
@@ -88,11 +158,11 @@ def test_a_point_beside_decimal_commas_is_doubted(tmp_path, monkeypatch, command
     messy("x.csv", "80;1.315", "81;2,5")
     done = called(*command.split())
     assert done.returncode == 1
-    assert "'1.315', where others have a decimal comma" in done.stderr
+    assert "is '1.315', where others have decimal commas or points" in done.stderr
     assert re.search(r"say --thousands \., and if it is decimal, --thousands none", done.stderr)
     for mark in (".", "none"):
         assert called(*command.split(), "--thousands", mark).returncode == 0
-    messy("x.csv", "80;1.234,5", "81;1.234.567", "82;0.25")  # none of these can be anything else
+    messy("x.csv", "80;1.234,5", "82;0.25")  # neither can be anything else
     assert called(*command.split()).returncode == 0
 
 
@@ -114,5 +184,5 @@ def test_messages_with_marks(tmp_path, monkeypatch):
 @pytest.mark.parametrize("mark", THOUSANDS)
 @pytest.mark.parametrize("cell", ["", "x", "1,2,3", "2026-01-02", "01.03.2026", "1.5", "0,5", "12:30", "1 2", "'", "-"])
 def test_other_cells_stay(cell, mark):
-    expected = "0.5" if cell == "0,5" and mark != "," else cell
+    expected = {"0,5": "0.5" if mark != "," else "0,5", "1.5": "1.5?" if mark == "." else "1.5"}.get(cell, cell)
     assert plain_number(cell, "." if mark == "," else ",", mark) == expected

@@ -191,9 +191,9 @@ REFUSED = {
         "'25.10.2026 08:00'; a date or a time is no feature; the columns of numbers are --columns 2-3",
     ),
     "a point beside commas": (
-        table("t", "h", sep=";", number=comma).replace("\n", "\n1.315;2,5\n", 1),
+        table("t", "h", sep=";", number=comma).replace("\n", "\n1.315;2,5\n1234,5;2,5\n", 1),
         FIT,
-        "is '1.315', where others have a decimal comma; if its point stands between thousands, say --thousands .",
+        "is '1.315', where others have decimal commas or points between thousands; if its point stands between",
     ),
     "commas between thousands, in quotes": (
         table("t", "h", number=lambda x: f'"{round(x)},315"'),

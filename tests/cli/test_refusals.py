@@ -8,7 +8,7 @@ import pytest
 import mapdpm
 from command_line import called
 from mapdpm import cli
-from mapdpm.cli import feed
+from mapdpm.cli import feed, tables
 
 TORN = ["3", "1.5,2,9", "x,1.25", "2.5,"]
 """Lines that a power cut leaves, or a bad cable."""
@@ -188,3 +188,41 @@ def test_columns_of_one_name_are_read_by_their_places(capsys):
     assert mapdpm.load("x.mdpm").log_joint_ == mapdpm.load("y.mdpm").log_joint_
     assert cli.main(["predict", "x.mdpm", "x.csv"]) == 0
     assert capsys.readouterr().out == Path("l.csv").read_text()
+
+
+TOTALS = {  # rows of a table of names, or of times; and how many of the last are none
+    "names that are words": (["Aisne,540,7369", "Oise,820,5860", "Somme,570,6170"], 0),
+    "brands": (["Aral,1.7,1.8", "Esso,1.6,1.7", "Shell,1.65,1.7", "Total,1.64,1.71"], 0),
+    "a table of statistics": (["mean,2,3", "std,1,1", "min,0,1", "max,4,5"], 0),
+    "modes of a fan": (["low,2,3", "high,3,3", "min,1,1", "max,4,5"], 0),
+    "a total": (["a,1,2", "b,3,4", "Total,4,6"], 1),
+    "a total and a mean": (["a,1,2", "b,3,4", "Total,4,6", "Mean,2,3"], 2),
+    "statistics of days": (["2026-01-01,1,2", "2026-01-02,3,4", "Min,1,2", "Max,3,4"], 2),
+    "totals of each year": ([f"{a},{y},5" for y in (1, 2) for a in (*range(20), "Total")], 0),
+    "a negative one": (["a,-1,2", "b,3,4", "Total,2,6"], 1),
+}
+
+
+@pytest.mark.parametrize("name", TOTALS)
+@pytest.mark.filterwarnings("ignore:.*left out")
+def test_totals_and_names(name):
+    rows, n = TOTALS[name]
+    Path("x.csv").write_text("\n".join(["name,x,y", *rows, ""]))
+    found = tables.read_csv("x.csv", lambda *_: tables.Columns([2])).values
+    assert len(found) == len(rows) - n
+
+
+def test_a_total_that_is_a_channel_is_learned_when_more_comes():
+    """What stands at the end of a file is kept back: the next run knows better."""
+    cycle = [*(f"room{i},{i % 3},{i}" for i in range(9)), "total,9,40"]
+    lines = ["ch,x,y"]
+    for _ in range(5):
+        lines += cycle
+        Path("x.csv").write_text("\n".join([*lines, ""]))
+        done = called(*["stream", "x.csv", "--columns", "x,y", "--state", "s.mdpm", "--warmup", "20"])
+    assert "50 points learned" in done.stderr
+
+
+def test_texts_that_come_again_are_no_names():
+    Path("x.csv").write_text("red\nblue\nred\ngreen\nred\nblue\n")
+    assert "rows       5\n" in called("fit", "x.csv").stdout  # the first is taken for a name, as ever
