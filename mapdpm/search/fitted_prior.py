@@ -63,7 +63,8 @@ def fit_with_prior(
     of_all, place = settings._replace(prior=prior), found.place
     under = _under(of_all, found.prior, deadline)
     fitted = fit(under, points, weights)
-    for _ in range(0 if found.is_of_all and settings.structure is None else _MORE_FITS):
+    is_last = found.has_copies or (found.is_of_all and settings.structure is None)
+    for _ in range(0 if is_last else _MORE_FITS):
         place, gain = found.widths.largest(fitted.mixture, fitted.backend, place, deadline.expired)
         if gain <= _GAIN * fitted.mixture.counts.sum():
             break
@@ -132,6 +133,8 @@ class Sample(NamedTuple):
     weights: Weights
     is_all: bool
     """Whether they are all points, but for copies."""
+    has_copies: bool = False
+    """Whether copies were left out."""
     labels: Labels | None = None
     """Clusters of them with diagonal covariances, where full ones are searched; None where they are not known."""
 
@@ -154,6 +157,8 @@ class FittedPrior(NamedTuple):
     n_clusters: int
     is_of_all: bool
     """Whether the sample is all points."""
+    has_copies: bool
+    """Whether copies were left out: the clusters of all points would say that they are narrower."""
     gain_of_cells: float
     """By how many nats a start from cells was better than others."""
 
@@ -198,7 +203,7 @@ def sampled(points: Any, weights: Weights, n: int) -> Sample:
     kept = without_copies(points)
     if kept is not None:
         points, weights = _rows(points, weights, kept)
-    return Sample(points, weights, is_all)
+    return Sample(points, weights, is_all, kept is not None)
 
 
 def prior_of_sample(
@@ -240,9 +245,9 @@ def prior_of_sample(
         settings = settings._replace(max_clusters=min(most, settings.max_clusters or most))
         starts = [] if D > MOST_COLUMNS and labels is not None and labels.any() else starts
     best = _followed(_Path(widths, sample.points, kept, settings, deadline), starts, labels)
-    clusters = best.labels, best.n_clusters
+    clusters, of_sample = (best.labels, best.n_clusters), (sample.is_all, sample.has_copies)
     prior = widths.prior(best.place)
-    return FittedPrior(prior, widths, best.place, best.log_joint, *clusters, sample.is_all, best.gain_of_cells)
+    return FittedPrior(prior, widths, best.place, best.log_joint, *clusters, *of_sample, best.gain_of_cells)
 
 
 class _Step(NamedTuple):
