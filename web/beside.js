@@ -111,7 +111,9 @@ const wordAt = (cells, place) => strip(cells[place] ?? "").replace(/:+$/, "").to
 function isLess({ cells }, above, first) {
   const numberOf = (cell) => cell === undefined ? null : valueOf(cell.replace(",", "."));
   return cells.some((cell, place) => {
-    const total = place > first ? numberOf(cell) : null;
+    const texts = [cell, ...above.map((line) => line.cells[place] ?? "")].map(strip).filter((text) => text !== "" && !isName(text));
+    if (place <= first || (isGrouped(strip(cell)) && !texts.every(isGrouped))) return false;
+    const total = numberOf(cell);
     const numbers = above.map((line) => numberOf(line.cells[place])).filter((number) => number !== null);
     return total !== null && numbers.length > 0 && Math.min(...numbers) >= 0 && Math.max(...numbers) > total;
   });

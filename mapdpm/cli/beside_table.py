@@ -182,9 +182,11 @@ def _is_alone(line: Line, other: Line) -> bool:
 def _is_less(line: Line, above: Sequence[Line], first: int) -> bool:
     """Whether a row is no sum of those above: they are not negative, and one is larger."""
     for place in range(first + 1, len(line.cells)):
-        total = value_of(line.cells[place].strip().replace(",", ".", 1))
-        texts = [each.cells[place].strip() for each in above if place < len(each.cells)]
-        found = [value_of(text.replace(",", ".", 1)) for text in texts]
+        texts = [each.cells[place].strip() for each in (line, *above) if place < len(each.cells)]
+        numbered = [text for text in texts if text and not is_name(text)]
+        if is_grouped(texts[0]) and not all(map(is_grouped, numbered)):  # 12.345, of numbers below 1000
+            continue
+        total, *found = (value_of(text.replace(",", ".", 1)) for text in texts)
         numbers = [number for number in found if number is not None]
         if total is not None and numbers and min(numbers) >= 0.0 and max(numbers) > total:
             return True

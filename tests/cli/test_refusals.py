@@ -199,6 +199,8 @@ TOTALS = {  # rows of a table of names, or of times; and how many of the last ar
     "a total and a mean": (["a,1,2", "b,3,4", "Total,4,6", "Mean,2,3"], 2),
     "statistics of days": (["2026-01-01,1,2", "2026-01-02,3,4", "Min,1,2", "Max,3,4"], 2),
     "totals of each year": ([f"{a},{y},5" for y in (1, 2) for a in (*range(20), "Total")], 0),
+    "thousands, of numbers below": (["a,1,249", "b,3,700", 'Total,4,"12.345"'], 1),
+    "prices with three decimals": (["Aral,1,1.650", "Esso,1,1.700", "Total,1,1.640"], 0),
     "a negative one": (["a,-1,2", "b,3,4", "Total,2,6"], 1),
 }
 

@@ -138,6 +138,8 @@ MESSY = {
     "a class called max": "size,b\nmin,2\nmid,4\nmax,12\n",
     "notes": "a,b\n1,2\n3,4\n\nmoved in May\n   \nAda\n",
     "brands": "b,x,y\nAral,1.7,1.8\nEsso,1.6,1.7\nTotal,1.64,1.71\n",
+    "thousands of a total": "a,b\na,249\nb,700\nTotal,12.345\n",
+    "prices of three decimals": "a,b\nAral,1.650\nEsso,1.700\nTotal,1.640\n",
     "statistics": "s,x\nmean,2\nstd,1\nmin,0\n",
     "totals of each time, many": "a,b\n" + "".join(f"{f'l{i}' if i % 12 else 'total'},{i}\n" for i in range(1, 61)),
     "addresses": "ip,x\n" + "".join(f"192.168.178.{100 + i},{1 + i / 100:.3f}\n" for i in range(30)),
