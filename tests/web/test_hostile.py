@@ -122,7 +122,7 @@ LARGE = {
     "columns": ("'1,'.repeat(2e6) + '\\n'", "x.csv: line 1 has more than 131072 columns"),
     "wide rows": ("('1,'.repeat(130e3) + '2\\n').repeat(60)", None),
     "a long number": ("'a,b\\n' + '1'.repeat(131e3) + 'x,1\\n'", "x.csv: line 2, column 1 (a) is not a number: '111"),
-    "spaces": ("('a,' + ' '.repeat(131e3) + '1 !\\n').repeat(9)", "x.csv: line 2, column 1 (a) is not a number"),
+    "spaces": ("'a,b\\n' + ('a,' + ' '.repeat(131e3) + '1 !\\n').repeat(9)", "x.csv: line 2, column 1 (a) is not a"),
     "quotes": ("'a,b\\n' + '\"\"\"'.repeat(2e6)", "x.csv: line 2 is longer than 4194304 characters"),
     "ends of lines": ("'a,b\\n1,2\\n' + '\\r'.repeat(10e6)", None),
     "a quoted cell of many lines": (
