@@ -31,7 +31,7 @@ _NEEDS_ALARM = (*ALARM[1:], "alerts", "alarm_exit", "alert_topic", "alert_qos")
 
 
 class _Point(NamedTuple):
-    """A point as the learner takes it, its time, and the time as the input has it."""
+    """A point as the learner takes it, its time if the alarm is timed, and the time as the input has it."""
 
     x: list[float]
     t: float | None
@@ -56,7 +56,7 @@ class Alarms:
 
         ``written`` is the time as the input has it.
         """
-        found, point = model.learn_assessed(x, t), _Point(x, t, written)
+        found, point = model.learn_assessed(x, t), _Point(x, t if self._timed else None, written)
         if self._early is None or not math.isnan(found.surprise):
             self._early = None
             self._take(found, point, names)
@@ -65,7 +65,7 @@ class Alarms:
         if model.n_clusters:
             self._look_back(model, names)
         else:
-            self._alarm.update(math.nan, t if self._timed else None)
+            self._alarm.update(math.nan, point.t)
         return found.id, found.log_density
 
     def _look_back(self, model: Any, names: list[str] | None) -> None:
@@ -79,7 +79,7 @@ class Alarms:
             self._take(found, point, names)
 
     def _take(self, found: Assessment, point: _Point, names: list[str] | None) -> None:
-        if self._alarm.update(found.surprise, point.t if self._timed else None) is None:
+        if self._alarm.update(found.surprise, point.t) is None:
             return
         self.n_alerts += 1
         told = [None if math.isnan(value) else value for value in point.x]

@@ -63,7 +63,7 @@ class Fields(NamedTuple):
     def point(self, row: list[str], *, gaps: bool) -> list[float]:
         """The point; RefusedInputError where a cell is invalid. With ``gaps`` missing values are NaN."""
         usual = numbers_of([row[place] for place in self.places])
-        if usual is not None:  # value by value takes twice as long
+        if usual is not None:
             return usual
         x = []
         for place in self.places:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from mapdpm.cli.beside_table import Line, are_years, lines_beside, squared
 from mapdpm.cli.books import EXCEL, book_of, book_rows, sheets_of
 from mapdpm.cli.cells import ranges, value_of
-from mapdpm.cli.marks import COMMA, DECIMALS, NONE, POINT, SPACE, THOUSANDS, marks_of, plain_number
+from mapdpm.cli.marks import COMMA, DECIMALS, NONE, POINT, SPACE, THOUSANDS, WeakSigns, marks_of, plain_number
 from mapdpm.cli.time_text import is_name
 from mapdpm.cli.usage import refuse_argument
 
@@ -63,7 +63,7 @@ class Form(NamedTuple):
     width: int = 0
     """The number of columns of a sheet, whose rows end with their last value; 0 where it is not known."""
     thousands: str | None = None
-    """What stands between thousands; None where that is not known."""
+    """The mark between thousands, as ``--thousands`` has it; None where it is not known."""
     years: bool = False
     """Whether the names of columns are years, which are numbers, too."""
 
@@ -71,6 +71,11 @@ class Form(NamedTuple):
     def is_plain(self) -> bool:
         """Whether cells are as Python reads them."""
         return self.decimal == POINT and self.thousands in {None, NONE} and not self.missing
+
+    @property
+    def weak_signs(self) -> WeakSigns:
+        """Those of a mark between thousands, before the first row."""
+        return WeakSigns(self.decimal if self.delimiter != COMMA and self.thousands is None else None)
 
     def cells(self, cells: list[str]) -> list[str]:
         """Cells whose numbers have a point and no mark else, and ``NA`` for those that are missing by ``--na``."""
@@ -92,16 +97,21 @@ PLAIN = Form()
 
 
 class Given(NamedTuple):
-    """What options say of the form; None where it is to be found."""
+    """The form as far as options say it; None where it is to be found."""
 
     delimiter: str | None = None
     decimal: str | None = None
     thousands: str | None = None
     encoding: str | None = None
 
+    @property
+    def decimal_mark(self) -> str:
+        """The decimal mark of texts among numbers, whose form is not looked for."""
+        return marks_of([], None, False, self.decimal, self.thousands)[0]
+
     @classmethod
     def of(cls, options: dict[str, Any]) -> Given:
-        """What these options say; UsageError where they contradict each other."""
+        """The form by these options; UsageError where they contradict each other."""
         given = cls(*(options[name] for name in cls._fields))
         if given.decimal is not None and given.decimal == given.thousands:
             refuse_argument(f"--thousands: {given.thousands} is the decimal mark")
@@ -137,7 +147,7 @@ def form_of(
     book = book_of(path, begins)
     if book is not None:  # its numbers are numbers, and marks are those of texts
         form = Form(missing=missing, book=book, sheet=sheet)
-        form = form._replace(decimal=given.decimal or POINT, thousands=given.thousands or NONE)
+        form = form._replace(decimal=given.decimal_mark, thousands=given.thousands or NONE)
         form, said = _form_of_book(path, form, given)
     else:
         form = form_of_bytes(begins, given, missing)

@@ -2,7 +2,7 @@
 
 A mark between thousands is known by a number with both marks; or by numbers that have the other mark where these have
 this one, always before three digits; or by a column of many such numbers beside others below 1000. A number with the
-mark that is written otherwise, as 0.5, says that it is decimal. Weaker signs decide nothing: ``Watch`` says them.
+mark that is written otherwise, as 0.5, says that it is decimal. Weaker signs decide nothing: ``WeakSigns`` says them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import NamedTuple
 POINT, COMMA, SPACE, NONE = ".", ",", "space", "none"
 _SEEN = {POINT: r"\.", COMMA: ",", "'": "['\u2019]", SPACE: "[ \xa0\u202f]"}
 THOUSANDS = (*_SEEN, NONE)
-"""What ``--thousands`` may be."""
+"""The choices of ``--thousands``."""
 DECIMALS = (POINT, COMMA)
 _OTHER = {POINT: COMMA, COMMA: POINT}
 _HIGH, _LOW = 6, 3  # different numbers with the mark, and without: decimals of three digits are rarely so
 _DIGIT = re.compile(r"\d")
+_BEGINS = re.compile(r"\s*[+-]?[.,]?\d")  # as a number does, and no name
 WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
 WITH_POINT = re.compile(r"\s*[+-]?\d*\.\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
 _DECIMAL = {POINT: WITH_POINT, COMMA: WITH_COMMA}
@@ -104,35 +105,38 @@ def doubted(text: str) -> str | None:
     return number if number != text and (DOUBTED.fullmatch(number) or WITH_POINT.fullmatch(number)) else None
 
 
-class Watch:
-    """Looks for columns whose numbers are below 1000, or have the decimal mark before three digits; in some, or none.
+class WeakSigns:
+    """Columns whose numbers are below 1000, or have the decimal mark before three digits, in the rows so far.
 
-    Such a mark may be one between thousands. In files with commas between cells and points in numbers it is none.
+    Such a mark may be one between thousands. ``decimal`` is None in files where it is none: those with commas between
+    cells, and those whose mark between thousands is known.
     """
 
-    def __init__(self, decimal: str = POINT, width: int = 0) -> None:
+    def __init__(self, decimal: str | None) -> None:
         self._mark = decimal
-        self._counts = {place: [0, 0] for place in range(width)}
+        self._counts: dict[int, list[int]] | None = None if decimal else {}
 
     def look(self, cells: Sequence[str]) -> None:
         """Look at a row, as it is written. O(columns that may be such)."""
-        grouped, *_, small = PATTERNS[self._mark]
+        if self._counts is None:
+            self._counts = {place: [0, 0] for place in range(len(cells))}
         for place, counts in list(self._counts.items()):
             cell = cells[place] if place < len(cells) else ""
-            if grouped.fullmatch(cell):
-                counts[0] += 1
-            elif _DIGIT.search(cell) and cell.strip() != "0":
-                if not small.fullmatch(cell):
-                    del self._counts[place]
-                counts[1] += 1
+            if not _BEGINS.match(cell) or cell.strip() == "0":
+                continue
+            grouped, *_, small = PATTERNS[self._mark or POINT]
+            is_grouped = grouped.fullmatch(cell) is not None
+            counts[0 if is_grouped else 1] += 1
+            if not (is_grouped or small.fullmatch(cell)):
+                del self._counts[place]
 
-    def suspects(self, fewest: int = 1) -> list[int]:
-        """The columns with so many numbers of both kinds at least."""
-        return [place for place, counts in self._counts.items() if min(counts) >= fewest]
+    def columns(self, fewest: int = 1) -> list[int]:
+        """Those with so many numbers of both kinds at least."""
+        return [place for place, counts in (self._counts or {}).items() if min(counts) >= fewest]
 
     def said(self, place: int, name: str = "") -> str:
-        """What to say of a column, of which nothing is said again."""
-        self._counts.pop(place)
+        """The warning for a column, of which there is one only."""
+        (self._counts or {}).pop(place)
         mark, named = "points" if self._mark == POINT else "commas", f" ({name})" if name else ""
         wrong = f"in column {place + 1}{named} {mark} come before three digits only"
         return f"{wrong}; if they stand between thousands, say --thousands {self._mark}"

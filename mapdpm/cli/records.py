@@ -12,7 +12,7 @@ from mapdpm.cli.beside_table import Line, rows_below
 from mapdpm.cli.forms import EMPTY, PLAIN, UTF_8, Form, Given, cells_of, form_of_bytes, missing_of, unusual, width_of
 from mapdpm.cli.json_records import Cells, Record, records_of_json
 from mapdpm.cli.line_protocol import is_line_protocol, record_of_line
-from mapdpm.cli.marks import COMMA, NONE, Watch, has_decimal_comma
+from mapdpm.cli.marks import COMMA, NONE, has_decimal_comma
 from mapdpm.cli.refused import RefusedInputError, refuse_input
 
 CSV, JSON, INFLUX = "csv", "jsonl", "influx"
@@ -83,8 +83,8 @@ class RecordReader:
         form = form_of_bytes(sample, given._replace(thousands=NONE) if unknown else given, self._missing)
         form = form._replace(thousands=None) if unknown else form
         if self.kind != CSV:  # separators mean nothing in other kinds
-            usual = {name: getattr(given, name) or getattr(PLAIN, name) for name in ("delimiter", "decimal")}
-            form = form._replace(thousands=given.thousands, **usual)
+            form = form._replace(delimiter=given.delimiter or PLAIN.delimiter)
+            form = form._replace(decimal=given.decimal_mark, thousands=given.thousands)
         if self.kind != CSV or resumed:
             form = form._replace(beside=frozenset(), above=(), empty=frozenset(), years=False)
         self.beside = form.beside
@@ -155,9 +155,9 @@ class RecordReader:
                 cells = next(csv.reader([line], delimiter=delimiter, strict=True, skipinitialspace=delimiter == " "))
         except csv.Error as error:
             refuse_input(f" is not CSV: {error}")
-        self._watch.look(cells)
-        for place in self._watch.suspects(_FEWEST):
-            self.say(self._watch.said(place))
+        self._signs.look(cells)
+        for place in self._signs.columns(_FEWEST):
+            self.say(self._signs.said(place))
         if self._decides and "," in line and has_decimal_comma(cells):
             self.say("decimals by commas")
             self._settings["decimal"] = COMMA
@@ -169,8 +169,7 @@ class RecordReader:
         usual = (delimiter or PLAIN.delimiter, decimal or PLAIN.decimal, encoding or PLAIN.encoding)
         self._form = Form(*usual, self._missing, thousands=thousands)
         self._plain = self._form.is_plain
-        watches = self.kind == CSV and thousands is None and self._form.delimiter != PLAIN.delimiter
-        self._watch = Watch(self._form.decimal, self.width or 0) if watches else Watch()
+        self._signs = self._form.weak_signs
         self._encoding = _UTF_8 if self._decoded or self._form.encoding == UTF_8 else self._form.encoding
         self._decides = decimal is None and self._form.delimiter != PLAIN.delimiter
 

@@ -16,9 +16,12 @@ class Refusals:
         self.lines: set[int] = set()
         self._first = ""
 
-    def refuse(self, line: int, text: str) -> None:
-        """Take the complaint about a row, which names the line; ValueError where that is an error."""
-        if self.fails:
+    def refuse(self, line: int, text: str, *, of_file: bool = False) -> None:
+        """Take the complaint about a row, which names the line; ValueError where that is an error.
+
+        One ``of_file``, and not of this row, always is.
+        """
+        if self.fails or of_file:
             hint = "" if ";" in text else "; --on-error skip leaves out what cannot be read"
             msg = f"{text}{hint}"
             raise ValueError(msg)

@@ -23,12 +23,12 @@ def rows(path: str | Path, form: Form = PLAIN, refusals: Refusals | None = None)
     source = text_rows(path, form) if form.book is None else book_rows(path, form.book, form.sheet)
     if form.beside or form.trailing or form.empty:
         source = _of_table(path, source, form)
-    width, is_text = form.width, form.book is None
+    width, of_text = form.width, form.book is None
     for line, cells in _with_blanks(path, _without_below(path, source)):
         width = width or len(cells)
         if len(cells) == width:  # nearly all rows
             yield line, cells
-        elif cells and (is_text or len(cells) > width):
+        elif cells and (of_text or len(cells) > width):
             wrong = f"has {counted(len(cells), 'column')}, but the first row has {width}"
             refusals.refuse(line, f"{where(path, line)} {wrong}")
             yield line, [""] * width

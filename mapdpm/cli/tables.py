@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mapdpm.cli.books import PARQUET, is_book
 from mapdpm.cli.cells import CellReader, complaint_of, is_missing, is_text, numbers_of, value_of
 from mapdpm.cli.forms import GZIP, PLAIN, STDIN, Form
-from mapdpm.cli.marks import Watch, doubted
+from mapdpm.cli.marks import WeakSigns, doubted
 from mapdpm.cli.refusals import FAIL, Refusals
 from mapdpm.cli.table_rows import counted, rows, where, without_repeats
 from mapdpm.cli.text_rows import Row, name_of
@@ -100,6 +100,13 @@ class Table(NamedTuple):
         groups = None if self.groups is None else tuple(itertools.compress(self.groups, there))
         return self._replace(values=self.values[there], groups=groups), there
 
+    def of_readers(self, readers: Sequence[CellReader]) -> Table:
+        """The table with the kinds and levels that its cells have shown."""
+        kinds = tuple(reader.kind or NUMBER for reader in readers)
+        if all(kind == NUMBER for kind in kinds):
+            return self
+        return self._replace(kinds=kinds, levels=tuple(tuple(reader.places) for reader in readers))
+
     def metadata(self) -> dict[str, Any]:
         """The arguments of a model besides the points: ``groups``, where there are some."""
         return {} if self.groups is None else {"groups": self.groups}
@@ -159,9 +166,9 @@ def read_csv(
     rest: Iterable[Row] = chain(() if header else (first,), () if second is None else (second,), source)
     if header:
         rest = without_repeats(path, rest, first[1], lambda: any(reader.kind == NUMBER for reader in readers))
-    watches = form.delimiter != PLAIN.delimiter and form.thousands is None
-    watch = Watch(form.decimal, len(cells)) if watches else Watch()
-    rest = _watched(rest, watch) if watches else rest
+    signs = form.weak_signs
+    if form.delimiter != PLAIN.delimiter:
+        rest = _looked_at(rest, signs)
     groups: list[str] = []
     texts: list[tuple[str, ...]] = []
     if columns.beside:
@@ -178,17 +185,14 @@ def read_csv(
         msg = f"{name_of(path)} has a header but no rows of data"
         raise ValueError(msg)
     refusals.say(name_of(path), len(values))
-    for place in {*watch.suspects()} & {*columns.places}:
-        warnings.warn(f"{name_of(path)}: {watch.said(place, cells[place] if header else '')}", stacklevel=2)
+    for place in {*signs.columns()} & {*columns.places}:
+        warnings.warn(f"{name_of(path)}: {signs.said(place, cells[place] if header else '')}", stacklevel=2)
     _leave_absent(path, names_of_cells, values, columns.places, readers, gaps=gaps)
     names = tuple(cells[place] for place in columns.places) if header else None
     groups_of_rows = None if columns.group is None else tuple(groups)
     titles = tuple(cells[place] if header else str(place + 1) for place in columns.beside)
     table = Table(names, values, groups_of_rows, beside=(titles, tuple(texts)), n_refused=len(refusals.lines))
-    found = tuple(reader.kind or NUMBER for reader in readers)
-    if all(kind == NUMBER for kind in found):
-        return table
-    return table._replace(kinds=found, levels=tuple(tuple(reader.places) for reader in readers))
+    return table.of_readers(readers)
 
 
 def _leave_absent(
@@ -217,10 +221,10 @@ def _leave_absent(
             reader.places = {each: at for at, each in enumerate(reader.places)}
 
 
-def _watched(source: Iterable[Row], watch: Watch) -> Iterator[Row]:
-    """The rows of ``source``, at which ``watch`` looks."""
+def _looked_at(source: Iterable[Row], signs: WeakSigns) -> Iterator[Row]:
+    """The rows of ``source``, at which ``signs`` look."""
     for line, cells in source:
-        watch.look(cells)
+        signs.look(cells)
         yield line, cells
 
 
@@ -261,37 +265,45 @@ def numbers(
     refusals = refusals or Refusals()
     readers = readers or [CellReader(NUMBER)] * len(columns)
     values, most, as_they_are = array("d"), _most_values(path), False
+    absent = [math.nan] * len(columns)
     for line, cells in source:
         if line in refusals.lines:
-            values.extend([math.nan] * len(columns))
+            values.extend(absent)
             continue
         row = [cells[column] for column in columns]
         found = numbers_of(row) if as_they_are else None
-        if found is None:  # cell by cell takes three times as long
-            complaint, known = "", [len(reader.places) for reader in readers]
-            found = []
-            for column, cell, reader in zip(columns, row, readers, strict=True):
-                value = reader.value(cell)
-                if gaps and is_missing(cell, value, reader.kind or NUMBER):
-                    value = math.nan
-                elif value is None or not math.isfinite(value):
-                    name = f" ({names[column]})" if names and names[column] else ""
-                    complaint = f"column {column + 1}{name} {complaint_of(cell, value, cells, reader.kind)}"
-                    break
-                found.append(value)
-            if complaint:
-                of_file = doubted(row[len(found)].strip()) is not None  # and not of this row
-                (Refusals() if of_file else refusals).refuse(line, f"{where(path, line)}, {complaint}")
-                found = [math.nan] * len(row)
-                for reader, n in zip(readers, known, strict=True):
-                    reader.forget(n)
+        if found is None:
+            found = _values(row, readers, gaps=gaps)
             as_they_are = all(reader.kind in {NUMBER, FLAG} for reader in readers)
+        at = len(found)
+        if at < len(row):
+            kind, column = readers[at].kind, columns[at]
+            name = f" ({names[column]})" if names and names[column] else ""
+            complaint = complaint_of(row[at], readers[at].value(row[at]), cells, kind)
+            wrong = f"{where(path, line)}, column {column + 1}{name} {complaint}"
+            refusals.refuse(line, wrong, of_file=doubted(row[at].strip()) is not None)
+            found = absent
         values.extend(found)
         if len(values) > most:
             hint = f"if you trust it: gzip -dc {name_of(path)} | mapdpm ... -, or save it as CSV"
             msg = f"{where(path, line)}: the numbers so far take {8 * len(values)} bytes of memory; {hint}"
             raise ValueError(msg)
     return np.asarray(values).reshape(-1, len(columns))
+
+
+def _values(row: Sequence[str], readers: Sequence[CellReader], *, gaps: bool) -> list[float]:
+    """The values of a row, cell by cell, up to the first cell that has none; then no text of it is a new level."""
+    found, known = list[float](), [len(reader.places) for reader in readers]
+    for cell, reader in zip(row, readers, strict=True):
+        value = reader.value(cell)
+        if gaps and is_missing(cell, value, reader.kind or NUMBER):
+            value = math.nan
+        elif value is None or not math.isfinite(value):
+            for each, n in zip(readers, known, strict=True):
+                each.forget(n)
+            break
+        found.append(value)
+    return found
 
 
 def _most_values(path: str | Path) -> float:

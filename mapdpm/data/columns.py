@@ -42,7 +42,7 @@ def columns_of(X: Any) -> list[Column]:
         return [_column(place, column) for place, column in enumerate(columns)]
     if len(set(names)) == len(names):
         return [_column(name, X[name]) for name in names]
-    by_place = X.column if hasattr(X, "column") else lambda place: X.iloc[:, place]
+    by_place = (lambda place: X.iloc[:, place]) if hasattr(X, "iloc") else X.column
     return [_column(name, by_place(place)) for place, name in enumerate(_names_apart(list(names)))]
 
 

@@ -4,10 +4,12 @@ import gzip
 import io
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from command_line import called
 from mapdpm import cli
 from mapdpm.cli import tables
 from mapdpm.cli.forms import PLAIN, Form, Given, form_of
@@ -101,3 +103,13 @@ def test_commands_agree_on_the_form(tmp_path, monkeypatch, capsys):
     assert "must be the name of an encoding, such as utf-8, cp1252 or utf-16, got 'klingon'" in capsys.readouterr().err
     assert cli.main(["fit", "x.csv", "--encoding", "ascii"]) == 1
     assert "x.csv is not a text file in ascii" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["fit x.csv --columns 2-", "stream x.csv --columns 2- --warmup 20"])
+def test_years_are_names(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"p{i},{a},{b}" for i, (a, b) in enumerate(ROWS)]
+    Path("x.csv").write_text("\n".join(["place,2024,2025", *rows, ""]))
+    done = called(*command.split())
+    assert "x.csv: years as names of columns" in done.stderr
+    assert "60 points learned" in done.stderr or "rows       60\n" in done.stdout

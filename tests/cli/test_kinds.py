@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import mapdpm
+from command_line import called
 from mapdpm import MAPDPM, BetaBernoulli, Categorical, GammaPoisson, Mixed, NormalGamma, cli
 from mapdpm.likelihoods import FAMILIES
 from repository import ROOT
@@ -211,3 +212,35 @@ def test_a_family_that_is_named_is_that_of_all_numbers(capsys):
     out = says(capsys, "fit", "sensors.csv", "--likelihood", "normal-gamma", "--columns", "humidity,rain,relay")
     assert "kinds" not in out
     assert "prior      m0" in out
+
+
+def test_a_switch_that_is_not_there_is_missing():
+    rows = [f"{i % 2 * 9 + i / 100},{'on' if i % 2 else 'off'}" for i in range(40)]
+    rows[7], rows[20] = "9.1,unavailable", "unavailable,unknown"
+    Path("x.csv").write_text("\n".join(["t,heater", *rows, ""]))
+    assert "line 22, column 1 (t) is missing: 'unavailable'" in called("fit", "x.csv").stderr
+    Path("y.csv").write_text("\n".join(["t,heater", *rows[:20], ""]))
+    refused = called("fit", "y.csv").stderr
+    assert "column 2 (heater) has 'unavailable' beside off, on: it is missing; learn with --missing skip" in refused
+    for more in ([], ["--kinds", "heater=flag"]):
+        done = called(*["fit", "x.csv", "--missing", "skip", "--out", "m.mdpm", "--labels", "l.csv"], *more)
+        assert "1 row without any value left out, the first is row 21 of the data" in done.stderr
+        assert called("predict", "m.mdpm", "x.csv").stdout == Path("l.csv").read_text()
+    called(*["fit", "x.csv", "--missing", "skip", "--out", "m.mdpm", "--kinds", "heater=category"])
+    levels = [block.levels for block in mapdpm.load("m.mdpm").likelihood_.blocks if block.levels]
+    assert levels == [("off", "on", "unavailable", "unknown")]
+
+
+def test_columns_of_one_name_are_read_by_their_places(capsys):
+    """The second one is no copy of the first, also beside a category."""
+    rows = [f"{i % 2 * 9 + i / 100},{i % 7 / 8},{'red' if i % 4 < 2 else 'blue'}" for i in range(80)]
+    Path("x.csv").write_text("\n".join(["t,t,colour", *rows, ""]))
+    Path("y.csv").write_text("\n".join(["t,u,colour", *rows, ""]))
+    assert cli.main(["fit", "x.csv", "--labels", "l.csv", "--out", "x.mdpm"]) == 0
+    told = capsys.readouterr()
+    assert "copy" not in told.err
+    assert cli.main(["fit", "y.csv", "--quiet", "--labels", "m.csv", "--out", "y.mdpm"]) == 0
+    assert Path("l.csv").read_text() == Path("m.csv").read_text()
+    assert mapdpm.load("x.mdpm").log_joint_ == mapdpm.load("y.mdpm").log_joint_
+    assert cli.main(["predict", "x.mdpm", "x.csv"]) == 0
+    assert capsys.readouterr().out == Path("l.csv").read_text()

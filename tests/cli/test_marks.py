@@ -11,6 +11,7 @@ from command_line import called
 from mapdpm.cli import tables
 from mapdpm.cli.forms import Given, form_of
 from mapdpm.cli.marks import THOUSANDS, plain_number
+from mapdpm.cli.records import RecordReader
 
 STYLES = {  # separator, decimal mark, mark between thousands
     "Germany": (";", ",", "."),
@@ -95,30 +96,35 @@ def test_signs_that_come_late_are_said(tmp_path, monkeypatch, command):
     assert "come before three digits only" in called(*command.split()).stderr
 
 
-OF_OTHERS = {  # what marks are not between thousands: the lines, and the last column
-    "addresses": (["ip,kw", *(f"192.168.178.{100 + i},{1 + i / 100:.3f}" for i in range(30))], "decimal"),
-    "versions": (["v,kw", *(f"1.100.{200 + i},{1 + i / 100:.3f}" for i in range(30))], "decimal"),
-    "sensors in one column": (
-        ["entity,state", *(f"s{i % 2},{1 + i / 1000:.3f}" if i % 2 else f"s0,{40 + i}" for i in range(30))],
-        "decimal",
-    ),
-    "commas beside points": (
-        ["city\tlat\tn", *(f"c{i}\t{40 + i / 100:.2f}\t{3 + i},315" for i in range(4))],
-        "thousands",
-    ),
+def test_signs_are_found_line_by_line():
+    """A pipe may give its names alone first, and names may have digits."""
+    settings, said = dict.fromkeys(("delimiter", "decimal", "thousands", "encoding", "na", "input_format")), []
+    reader = RecordReader(settings, said.append)
+    reader.begin(b"n1;day\n")
+    reader.records(b"n1;day")
+    for i in range(40, 80):
+        reader.records(f"{written(20 * i, 0, '?', '.')};{i % 7}".encode())
+    assert [each for each in said if "come before three digits only" in each] == said[-1:]
+
+
+OF_OTHERS = {  # marks that are decimal, or are where others are: the lines, of which the last column counts
+    "addresses": ["ip,kw", *(f"192.168.178.{100 + i},{1 + i / 100:.3f}" for i in range(30))],
+    "versions": ["v,kw", *(f"1.100.{200 + i},{1 + i / 100:.3f}" for i in range(30))],
+    "sensors in one column": ["e,x", *(f"s,{1 + i / 1000:.3f}" if i % 2 else f"t,{40 + i}" for i in range(30))],
+    "commas beside points": ["city\tlat\tn", *(f"c{i}\t{40 + i / 100:.2f}\t{3 + i},315" for i in range(4))],
 }
 
 
 @pytest.mark.filterwarnings("ignore:.*(cells separated|thousands by)")
 @pytest.mark.parametrize("name", OF_OTHERS)
 def test_what_stands_beside_tells(tmp_path, name):
-    lines, kind = OF_OTHERS[name]
+    lines = OF_OTHERS[name]
     (tmp_path / "x.csv").write_text("\n".join([*lines, ""]))
     sep = "\t" if "\t" in lines[0] else ","
     at = len(lines[0].split(sep)) - 1
     table = tables.read_csv(tmp_path / "x.csv", lambda *_: tables.Columns([at]), form_of(tmp_path / "x.csv"))
     texts = [line.split(sep)[at].replace(",", "") for line in lines[1:]]
-    assert table.values[:, 0].tolist() == [float(text) for text in texts], kind
+    assert table.values[:, 0].tolist() == [float(text) for text in texts]
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
@@ -173,6 +179,18 @@ def test_options_say_the_marks(tmp_path):
             assert read(tmp_path / "x.csv", lines, Given(thousands=mark))[0, 0] == value
     done = called("fit", tmp_path / "x.csv", "--decimal", ".", "--thousands", ".")
     assert "argument --thousands: . is the decimal mark" in done.stderr
+
+
+def test_texts_of_a_sheet(tmp_path):
+    """The mark between thousands says the decimal mark, too."""
+    openpyxl = pytest.importorskip("openpyxl", reason="no openpyxl: pip install 'mapdpm[excel]'")
+    book = openpyxl.Workbook()
+    for row in (["a", "b"], ["1.234,5", 1.0], ["1.315", 2.0], ["2,5", 3.0]):
+        book.active.append(row)
+    book.save(tmp_path / "x.xlsx")
+    with pytest.warns(UserWarning, match="decimals by commas"):
+        form = form_of(tmp_path / "x.xlsx", Given(thousands="."))
+    assert tables.read_csv(tmp_path / "x.xlsx", form=form).values[:, 0].tolist() == [1234.5, 1315.0, 2.5]
 
 
 def test_messages_with_marks(tmp_path, monkeypatch):

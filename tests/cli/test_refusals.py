@@ -1,4 +1,4 @@
-"""Rows that cannot be read: an error, or counted; and lines that are no rows, wherever they stand."""
+"""Rows that cannot be read: an error, or counted; blank ones; and names that come again."""
 
 from pathlib import Path
 
@@ -7,8 +7,6 @@ import pytest
 
 import mapdpm
 from command_line import called
-from mapdpm import cli
-from mapdpm.cli import feed, tables
 
 TORN = ["3", "1.5,2,9", "x,1.25", "2.5,"]
 """Lines that a power cut leaves, or a bad cable."""
@@ -102,127 +100,6 @@ def test_blank_lines_between_are_rows_without_values():
     done = called(*["fit", "x.csv", "--missing", "skip"])
     assert done.returncode == 1
     assert "line 32 is blank, and so are the 1000 after it" in done.stderr
-
-
-@pytest.mark.parametrize("end", ["", "\n", "\r\n\n"])
-def test_totals_of_a_stream_are_no_points(end):
-    """They are learned where the end of the input is not known: in a pipe, and in a file that is followed."""
-    X, _ = written("x.csv", [])
-    rows = [f"{i},{a},{b}" for i, (a, b) in enumerate(X.tolist())]
-    text = "\n".join(["n,a,b", *rows, f"Total,{X[:, 0].sum()},{X[:, 1].sum()}", "", "moved in May"]) + end
-    Path("x.csv").write_text(text)
-    done = called(*["stream", "x.csv", "--columns", "a,b", "--warmup", "20", "--state", "s.mdpm"])
-    assert "x.csv: the last 3 lines left out, as no row of the table" in done.stderr
-    assert "60 points learned, 0 skipped" in done.stderr
-    again = called(*["stream", "x.csv", "--columns", "a,b", "--state", "s.mdpm"])
-    assert "60 points learned, 0 skipped" in again.stderr
-    Path("x.csv").write_text(text.replace("Total", "60").replace("\n\nmoved in May", "\n61,9.5,9"))
-    more = called(*["stream", "x.csv", "--columns", "a,b", "--state", "t.mdpm", "--warmup", "20"])
-    assert "62 points learned" in more.stderr
-
-
-@pytest.mark.parametrize("command", ["fit x.csv --columns 2-", "stream x.csv --columns 2- --warmup 20"])
-def test_years_are_names(command):
-    X, _ = written("x.csv", [])
-    rows = [f"p{i},{a},{b}" for i, (a, b) in enumerate(X.tolist())]
-    Path("x.csv").write_text("\n".join(["place,2024,2025", *rows, ""]))
-    done = called(*command.split())
-    assert "x.csv: years as names of columns" in done.stderr
-    assert "60 points learned" in done.stderr or "rows       60\n" in done.stdout
-
-
-def test_a_switch_that_is_not_there_is_missing():
-    rows = [f"{i % 2 * 9 + i / 100},{'on' if i % 2 else 'off'}" for i in range(40)]
-    rows[7], rows[20] = "9.1,unavailable", "unavailable,unknown"
-    Path("x.csv").write_text("\n".join(["t,heater", *rows, ""]))
-    assert "line 22, column 1 (t) is missing: 'unavailable'" in called("fit", "x.csv").stderr
-    Path("y.csv").write_text("\n".join(["t,heater", *rows[:20], ""]))
-    refused = called("fit", "y.csv").stderr
-    assert "column 2 (heater) has 'unavailable' beside off, on: it is missing; learn with --missing skip" in refused
-    for more in ([], ["--kinds", "heater=flag"]):
-        done = called(*["fit", "x.csv", "--missing", "skip", "--out", "m.mdpm", "--labels", "l.csv"], *more)
-        assert "1 row without any value left out, the first is row 21 of the data" in done.stderr
-        assert called("predict", "m.mdpm", "x.csv").stdout == Path("l.csv").read_text()
-    called(*["fit", "x.csv", "--missing", "skip", "--out", "m.mdpm", "--kinds", "heater=category"])
-    levels = [block.levels for block in mapdpm.load("m.mdpm").likelihood_.blocks if block.levels]
-    assert levels == [("off", "on", "unavailable", "unknown")]
-
-
-def test_a_column_of_times_is_named():
-    X, _ = written("x.csv", [])
-    Path("x.csv").write_text("\n".join(["timestamp,a", *(f"{i},{a}" for i, a in enumerate(X[:, 0].tolist())), ""]))
-    assert "column 'timestamp' looks like a time" in called(*["stream", "x.csv", "--warmup", "20"]).stderr
-    for more in ("--time timestamp", "--columns a", "--columns timestamp,a"):
-        assert "looks like" not in called(*f"stream x.csv --warmup 20 {more}".split()).stderr
-
-
-def test_lines_that_come_while_a_stream_reads_are_points(monkeypatch):
-    """What stood at the end is no total any more, and what comes after it is not left out."""
-    X, _ = written("x.csv", [])
-    rows = [f"{i},{a},{b}" for i, (a, b) in enumerate(X.tolist())]
-    Path("x.csv").write_text("\n".join(["n,a,b", *rows, "Total,3,4", "", ""]))
-    taken = feed.Lines.taken
-
-    def grows(self, item):
-        taken(self, item)
-        if item.number == 30:
-            with Path("x.csv").open("a") as file:
-                file.write("61,9.5,9\n62,0.5,1\n")
-
-    monkeypatch.setattr(feed.Lines, "taken", grows)
-    argv = "stream x.csv --columns a,b --warmup 20 --on-error skip --output o.jsonl"
-    assert cli.main(argv.split()) == 0
-    assert len(Path("o.jsonl").read_text().splitlines()) == 63
-
-
-def test_columns_of_one_name_are_read_by_their_places(capsys):
-    """The second one is no copy of the first, also beside a category."""
-    rows = [f"{i % 2 * 9 + i / 100},{i % 7 / 8},{'red' if i % 4 < 2 else 'blue'}" for i in range(80)]
-    Path("x.csv").write_text("\n".join(["t,t,colour", *rows, ""]))
-    Path("y.csv").write_text("\n".join(["t,u,colour", *rows, ""]))
-    assert cli.main(["fit", "x.csv", "--labels", "l.csv", "--out", "x.mdpm"]) == 0
-    told = capsys.readouterr()
-    assert "copy" not in told.err
-    assert cli.main(["fit", "y.csv", "--quiet", "--labels", "m.csv", "--out", "y.mdpm"]) == 0
-    assert Path("l.csv").read_text() == Path("m.csv").read_text()
-    assert mapdpm.load("x.mdpm").log_joint_ == mapdpm.load("y.mdpm").log_joint_
-    assert cli.main(["predict", "x.mdpm", "x.csv"]) == 0
-    assert capsys.readouterr().out == Path("l.csv").read_text()
-
-
-TOTALS = {  # rows of a table of names, or of times; and how many of the last are none
-    "names that are words": (["Aisne,540,7369", "Oise,820,5860", "Somme,570,6170"], 0),
-    "brands": (["Aral,1.7,1.8", "Esso,1.6,1.7", "Shell,1.65,1.7", "Total,1.64,1.71"], 0),
-    "a table of statistics": (["mean,2,3", "std,1,1", "min,0,1", "max,4,5"], 0),
-    "modes of a fan": (["low,2,3", "high,3,3", "min,1,1", "max,4,5"], 0),
-    "a total": (["a,1,2", "b,3,4", "Total,4,6"], 1),
-    "a total and a mean": (["a,1,2", "b,3,4", "Total,4,6", "Mean,2,3"], 2),
-    "statistics of days": (["2026-01-01,1,2", "2026-01-02,3,4", "Min,1,2", "Max,3,4"], 2),
-    "totals of each year": ([f"{a},{y},5" for y in (1, 2) for a in (*range(20), "Total")], 0),
-    "thousands, of numbers below": (["a,1,249", "b,3,700", 'Total,4,"12.345"'], 1),
-    "prices with three decimals": (["Aral,1,1.650", "Esso,1,1.700", "Total,1,1.640"], 0),
-    "a negative one": (["a,-1,2", "b,3,4", "Total,2,6"], 1),
-}
-
-
-@pytest.mark.parametrize("name", TOTALS)
-@pytest.mark.filterwarnings("ignore:.*left out")
-def test_totals_and_names(name):
-    rows, n = TOTALS[name]
-    Path("x.csv").write_text("\n".join(["name,x,y", *rows, ""]))
-    found = tables.read_csv("x.csv", lambda *_: tables.Columns([2])).values
-    assert len(found) == len(rows) - n
-
-
-def test_a_total_that_is_a_channel_is_learned_when_more_comes():
-    """What stands at the end of a file is kept back: the next run knows better."""
-    cycle = [*(f"room{i},{i % 3},{i}" for i in range(9)), "total,9,40"]
-    lines = ["ch,x,y"]
-    for _ in range(5):
-        lines += cycle
-        Path("x.csv").write_text("\n".join([*lines, ""]))
-        done = called(*["stream", "x.csv", "--columns", "x,y", "--state", "s.mdpm", "--warmup", "20"])
-    assert "50 points learned" in done.stderr
 
 
 def test_texts_that_come_again_are_no_names():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mapdpm
-from command_line import learned, made, started, streamed
+from command_line import called, learned, made, started, streamed
 from mapdpm import OnlineMAPDPM, cli
 from mapdpm.cli.fields import Fields
 from mapdpm.files import container
@@ -243,3 +243,11 @@ def test_a_quoted_decimal_comma_says_the_option(folder, capsys):
     streamed("x.csv", "--time", "time", code=1)
     assert "is not a number: '1,5'; if its comma is a decimal mark, say so: --decimal ," in capsys.readouterr().err
     streamed("x.csv", "--time", "time", "--decimal", ",")
+
+
+def test_a_column_of_times_is_named(folder):
+    values = made(60)[:, 0].tolist()
+    Path("x.csv").write_text("\n".join(["timestamp,a", *(f"{i},{a}" for i, a in enumerate(values)), ""]))
+    assert "column 'timestamp' looks like a time" in called(*["stream", "x.csv", "--warmup", "20"]).stderr
+    for more in ("--time timestamp", "--columns a", "--columns timestamp,a"):
+        assert "looks like" not in called(*f"stream x.csv --warmup 20 {more}".split()).stderr

@@ -212,6 +212,7 @@ def test_names_that_come_twice():
     model, other = MAPDPM().fit(twice), MAPDPM().fit(table)
     assert model.log_joint_ == other.log_joint_
     assert (model.predict(twice) == other.labels_).all()
+    assert [column.name for column in columns(twice.rename(columns={"mode": "column"}))] == ["a", "a (2)", "column"]
     numbers = twice.iloc[:, :2]
     assert MAPDPM().fit(numbers).log_joint_ == MAPDPM().fit(numbers.to_numpy()).log_joint_
     assert [column.name for column in columns(pd.DataFrame([[1.0, 2.0, 3.0]] * 9, columns=["a (2)", "a", "a"]))] == [
