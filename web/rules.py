@@ -11,7 +11,19 @@ import csv
 import re
 from typing import Any
 
-from mapdpm.cli import beside_table, books, cells, forms, line_protocol, marks, models, table_rows, text_rows, time_text
+from mapdpm.cli import (
+    beginning,
+    beside_table,
+    books,
+    cells,
+    forms,
+    line_protocol,
+    marks,
+    models,
+    table_rows,
+    text_rows,
+    time_text,
+)
 from mapdpm.kinds import notes
 
 SPACES = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
@@ -57,7 +69,7 @@ def rules() -> dict[str, Any]:
         "withPoint": marks.WITH_POINT,
         "doubted": marks.DOUBTED,
         **{f"{kind} {mark}": each for mark, of in marks.PATTERNS.items() for kind, each in of._asdict().items()},
-        "binary": forms._BINARY,
+        "binary": beginning.BINARY,
         "comment": beside_table._COMMENT,
         "rule": beside_table._RULE,
         "decimalComma": cells._COMMA,
@@ -72,7 +84,7 @@ def rules() -> dict[str, Any]:
         "fieldNumber": line_protocol._NUMBER,
         "markup": models._MARKUP,
     }
-    magic = {"model": forms.MODEL, "gzip": forms.GZIP}
+    magic = {"model": beginning.MODEL, "gzip": beginning.GZIP}
     magic |= {"zip": books.ZIP, "oldExcel": books.OLD_EXCEL, "parquet": books.PARQUET_BEGINS}
     return {
         "spaces": SPACES,
@@ -85,8 +97,8 @@ def rules() -> dict[str, Any]:
         "marksInWords": forms._BETWEEN,
         "highMarks": marks._HIGH,
         "lowMarks": marks._LOW,
-        "sample": forms._SAMPLE,
-        "lines": forms._LINES,
+        "sample": beginning.SAMPLE,
+        "lines": beginning.LINES,
         "few": forms._FEW,
         "years": [beside_table._YEARS[0], beside_table._YEARS[-1]],
         "nearlyAll": forms._NEARLY_ALL,

@@ -7,7 +7,7 @@ import contextlib
 import zlib
 from typing import NoReturn, Self
 
-from mapdpm.cli.forms import GZIP
+from mapdpm.cli.beginning import GZIP
 
 UTF_16 = "utf-16"
 _BLOCK = 1 << 16

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
 from mapdpm.cli import checkpoint, text_rows
+from mapdpm.cli.beginning import MODEL, STDIN
 from mapdpm.cli.beside_table import BELOW
 from mapdpm.cli.books import OLD_EXCEL, PARQUET_BEGINS, ZIP
 from mapdpm.cli.decoding import Decoder
-from mapdpm.cli.forms import MODEL, STDIN
 from mapdpm.cli.json_records import Cells
 from mapdpm.cli.records import RecordReader
 from mapdpm.cli.source import Source

@@ -6,15 +6,14 @@ import argparse
 import codecs
 import csv
 import re
-import sys
 import warnings
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mapdpm.cli.beginning import LINES, STDIN, UTF_8, beginning, encoding_of, lines_of, numbered_lines
 from mapdpm.cli.beside_table import Line, are_years, lines_beside, squared
 from mapdpm.cli.books import EXCEL, book_of, book_rows, sheets_of
 from mapdpm.cli.cells import ranges, value_of
@@ -22,18 +21,11 @@ from mapdpm.cli.marks import COMMA, DECIMALS, NONE, POINT, SPACE, THOUSANDS, Wea
 from mapdpm.cli.time_text import is_name
 from mapdpm.cli.usage import refuse_argument
 
-STDIN = "-"
-GZIP = b"\x1f\x8b"
-MODEL = b"MDPM"
-"""The first bytes of a model file."""
-UTF_8 = "utf-8-sig"
 EMPTY = "(empty)"
 """Stands for the name of a column that is empty, and is left out."""
-_SAMPLE, _LINES = 8192, 50  # bytes, and lines of them, that are looked at
 _FEW, _NEARLY_ALL = 5, 0.8
 _SEPARATORS = (",", ";", "\t", "|", " ")
 _VALUE = re.compile(r"\s*[+-]?[$€£]?[.,]?\d[^;\t|]*")  # also a date, or a number with its unit
-_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _BETWEEN = {POINT: "points", COMMA: "commas", "'": "apostrophes", SPACE: "spaces"}
 _NAMES = {"\t": "tabs", " ": "spaces", "cp1252": "Windows-1252 (Latin-1)", "utf-16": "UTF-16"}
 
@@ -160,8 +152,8 @@ def form_of(
 
 def form_of_bytes(sample: bytes, given: Given, missing: frozenset[str | float] = frozenset()) -> Form:
     """The form of a file that begins with ``sample``, as far as it is not given."""
-    found_encoding = given.encoding or _encoding_of(sample)
-    lines = _lines_of(sample, found_encoding)
+    found_encoding = given.encoding or encoding_of(sample)
+    lines = lines_of(sample, found_encoding)
     found = given.delimiter or _separator_of(lines)
     rows = _rows(lines, found)
     width = _usual_width(rows)
@@ -169,7 +161,7 @@ def form_of_bytes(sample: bytes, given: Given, missing: frozenset[str | float] =
     form = Form(found, decimal, found_encoding, missing, thousands=thousands, years=are_years(rows))
     if width is None or len(rows) < _FEW:
         return form
-    numbered = _numbered(sample, found_encoding)
+    numbered = numbered_lines(sample, found_encoding)
     try:
         found_lines = [Line(number, text, cells_of(text, found)) for number, text in numbered]
     except csv.Error:
@@ -190,7 +182,7 @@ def _form_of_book(path: str | Path, form: Form, given: Given) -> tuple[Form, lis
     """The form of a table of Excel or Parquet, and what is unusual about it."""
     if form.book != EXCEL:
         return form, []
-    rows = islice(book_rows(path, EXCEL, form.sheet), _LINES)
+    rows = islice(book_rows(path, EXCEL, form.sheet), LINES)
     lines = squared([Line(number, ",".join(cells), cells) for number, cells in rows if cells])
     if len(lines) >= _FEW:
         form = _with_beside(form, lines, len(lines[-1].cells))._replace(width=len(lines[-1].cells))
@@ -212,7 +204,7 @@ def _has_ends(rows: Sequence[Sequence[str]], width: int) -> bool:
 
 def width_of(sample: bytes, form: Form) -> int | None:
     """The number of cells of nearly all lines, and of the last; None where there is none, or are few lines."""
-    rows = _rows(_lines_of(sample, form.encoding), form.delimiter)
+    rows = _rows(lines_of(sample, form.encoding), form.delimiter)
     width = _usual_width(rows)
     return width if len(rows) >= _FEW and len(rows[-1]) == width else None
 
@@ -251,54 +243,6 @@ def left_out(numbers: Iterable[int], thing: str) -> str:
     """Which lines or rows are no rows of the table, in words."""
     found = sorted(numbers)
     return f"{thing}{'s' * (len(found) > 1)} {ranges(found)} left out, as no row of the table"
-
-
-def beginning(path: str | Path) -> bytes:
-    """The first bytes of a file, uncompressed; of standard input, what has come so far, and it stays there."""
-    begins = b""
-    if str(path) == STDIN:
-        peek = getattr(getattr(sys.stdin, "buffer", None), "peek", None)
-        begins = b"" if peek is None else bytes(peek(_SAMPLE)[:_SAMPLE])
-    elif Path(path).is_file():  # else opening it says why, and a pipe is read once
-        with Path(path).open("rb") as file:
-            begins = file.read(_SAMPLE)
-    if not begins.startswith(GZIP):
-        return begins
-    try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(begins, _SAMPLE)
-    except zlib.error:
-        return b""
-
-
-def _encoding_of(sample: bytes) -> str:
-    """UTF-8 where the beginning is, or is no text at all; else UTF-16 by its mark and zeros, or Windows-1252."""
-    if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16" if b"\0" in sample else UTF_8
-    text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(sample)
-    wrong = sum(map(_is_escaped, text))
-    right = sum(not (mark.isascii() or _is_escaped(mark)) for mark in text)  # a stray byte makes no other encoding
-    return UTF_8 if wrong <= right or _BINARY.search(sample) or sample.startswith(MODEL) else "cp1252"
-
-
-def _is_escaped(mark: str) -> bool:
-    """Whether this stands for a byte that is not UTF-8."""
-    return "\udc80" <= mark <= "\udcff"
-
-
-def _lines_of(sample: bytes, encoding: str) -> list[str]:
-    """The whole lines of the beginning of a file."""
-    return [line for _, line in _numbered(sample, encoding)]
-
-
-def _numbered(sample: bytes, encoding: str) -> list[tuple[int, str]]:
-    """The whole lines of the beginning of a file that are not blank, with their numbers."""
-    try:
-        text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(sample)
-    except LookupError:
-        return []
-    lines = text.splitlines()
-    whole = lines if len(sample) < _SAMPLE else lines[:-1]
-    return [(number, line) for number, line in enumerate(whole, 1) if line.strip()][:_LINES]
 
 
 def _separator_of(lines: Sequence[str]) -> str:

@@ -10,9 +10,10 @@ from typing import Any
 
 from mapdpm import MAPDPM, Categorical, HDPMixture, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM, load
 from mapdpm.cli import tables
+from mapdpm.cli.beginning import beginning
 from mapdpm.cli.books import EXCEL
 from mapdpm.cli.columns import beside_groups, chosen, model_columns, with_others
-from mapdpm.cli.forms import Form, Given, beginning, form_of, missing_of
+from mapdpm.cli.forms import Form, Given, form_of, missing_of
 from mapdpm.cli.kinds import of_model
 from mapdpm.cli.line_protocol import is_line_protocol
 from mapdpm.cli.table_rows import counted

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from mapdpm.cli import text_rows
+from mapdpm.cli.beginning import UTF_8
 from mapdpm.cli.beside_table import Line, rows_below
-from mapdpm.cli.forms import EMPTY, PLAIN, UTF_8, Form, Given, cells_of, form_of_bytes, missing_of, unusual, width_of
+from mapdpm.cli.forms import EMPTY, PLAIN, Form, Given, cells_of, form_of_bytes, missing_of, unusual, width_of
 from mapdpm.cli.json_records import Cells, Record, records_of_json
 from mapdpm.cli.line_protocol import is_line_protocol, record_of_line
 from mapdpm.cli.marks import COMMA, NONE, has_decimal_comma

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mapdpm.cli import stdout
-from mapdpm.cli.forms import STDIN
+from mapdpm.cli.beginning import STDIN
 from mapdpm.cli.usage import refuse_argument
 from mapdpm.files.disk import write_file
 

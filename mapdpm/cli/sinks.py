@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from mapdpm.cli import checkpoint, stderr, stdout
+from mapdpm.cli.beginning import STDIN
 from mapdpm.cli.feed import Signals
-from mapdpm.cli.forms import STDIN
 from mapdpm.cli.mqtt import Subscription
 from mapdpm.cli.usage import refuse_argument
 from mapdpm.files import locks

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from mapdpm.cli import alarms, checkpoint, mqtt, stream_arguments
+from mapdpm.cli.beginning import STDIN
 from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.clock import Moment
 from mapdpm.cli.feed import Lines, Signals
 from mapdpm.cli.fields import Fields
-from mapdpm.cli.forms import STDIN
 from mapdpm.cli.json_records import Cells
 from mapdpm.cli.records import RecordReader
 from mapdpm.cli.refused import OtherInputError, RefusedInputError, refuse_input, refuse_other

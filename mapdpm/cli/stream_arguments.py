@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from mapdpm import NormalGamma
+from mapdpm.cli.beginning import STDIN
 from mapdpm.cli.checkpoint import ANOTHER, GROUPS, LEARNER, OTHERS, STATES, Saved, parameters_of
-from mapdpm.cli.forms import STDIN
 from mapdpm.cli.records import INFLUX
 from mapdpm.cli.topics import OF_TOPIC, Topic
 from mapdpm.cli.usage import UsageError, refuse, refuse_argument

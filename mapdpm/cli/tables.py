@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mapdpm.cli.beginning import GZIP, STDIN
 from mapdpm.cli.books import PARQUET, is_book
 from mapdpm.cli.cells import CellReader, complaint_of, is_missing, is_text, numbers_of, value_of
-from mapdpm.cli.forms import GZIP, PLAIN, STDIN, Form
+from mapdpm.cli.forms import PLAIN, Form
 from mapdpm.cli.marks import WeakSigns, doubted
 from mapdpm.cli.refusals import FAIL, Refusals
 from mapdpm.cli.table_rows import counted, rows, where, without_repeats

@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
-from mapdpm.cli.forms import GZIP, MODEL, STDIN, UTF_8, Form, reader_of
+from mapdpm.cli.beginning import GZIP, MODEL, STDIN, UTF_8
+from mapdpm.cli.forms import Form, reader_of
 
 LONGEST_LINE = 1 << 22
 """Characters of a line, some 200,000 numbers: an endless line must not fill the memory."""
