@@ -134,10 +134,7 @@ class PackedMixture(FittedEstimator):
         plan = Plan(likelihood) if is_read else read_columns(likelihood, looked, kinds, self.covariance)
         family = family_to_fit(plan.likelihood) if asks_for_prior(plan.likelihood) else plan.likelihood
         points = read_by(family, X, missing)
-        if plan.left_out and isinstance(points, Table):
-            places = plan.likelihood.places()
-            plan = plan._replace(left_out=tuple(np.flatnonzero(np.isin(places, plan.left_out)).tolist()))
-        return names, points, plan
+        return names, points, plan.for_points(points)
 
     def _fit(
         self, settings: FitSettings, points: Any, weights: Weights = None, warm: WarmStart | None = None

@@ -9,8 +9,10 @@ import numpy as np
 
 from mapdpm.data import columns as data
 from mapdpm.data.columns import columns_of, kinds_differ, refuse_numbers_as_text
+from mapdpm.data.table import Table
 from mapdpm.hashing import mixed_bits
 from mapdpm.kinds.columns import Columns, columns
+from mapdpm.kinds.ends import Ends
 from mapdpm.kinds.kinds import CATEGORY, CIRCULAR, CONSTANT, CONTINUOUS, COUNT, FLAG, ROUNDED, SPIKED, ColumnKind
 from mapdpm.likelihoods._as_given import of_columns
 from mapdpm.likelihoods._measured import Measured
@@ -42,6 +44,13 @@ class Plan(NamedTuple):
     covariance: str = COVARIANCE[1]
     """As ``FitSettings`` has it."""
 
+    def for_points(self, points: Any) -> Plan:
+        """Self, with the places of ``points`` in the form that the likelihood reads: one column may become two."""
+        if not self.left_out or not isinstance(points, Table):
+            return self
+        places = np.isin(self.likelihood.places(), self.left_out)
+        return self._replace(left_out=tuple(np.flatnonzero(places).tolist()))
+
 
 def read_columns(likelihood: Any, X: Any, kinds: Any = None, covariance: str = COVARIANCE[0]) -> Plan:
     """The likelihood of the columns of ``X``: of their kinds for "auto"; steps belong to a class, too.
@@ -50,7 +59,7 @@ def read_columns(likelihood: Any, X: Any, kinds: Any = None, covariance: str = C
     """
     check_choice("covariance", covariance, COVARIANCE)
     if isinstance(likelihood, str) and likelihood == AUTO:
-        found = _of_sample(X, kinds)
+        found = found_kinds(X, kinds)
         for column in columns_of(X) if kinds_differ(X) else ():
             if column.kind == data.CATEGORY and column.name not in (kinds or {}):
                 refuse_numbers_as_text(column)
@@ -71,7 +80,7 @@ def read_columns(likelihood: Any, X: Any, kinds: Any = None, covariance: str = C
 def with_steps(family: Any, X: Any) -> Any:
     """A class of a normal family with the steps of its columns, whatever else they are; any other likelihood itself."""
     has_steps = isinstance(family, type) and RESOLUTION in getattr(family, "axes", ()) and hasattr(family, "feature")
-    return _measured(_of_sample(X, None), family) if has_steps else family
+    return _measured(found_kinds(X, None), family) if has_steps else family
 
 
 def likelihood_of(columns: Columns, X: Any) -> Plan:
@@ -115,25 +124,15 @@ def _read_as(column: ColumnKind, texts: set[Any]) -> str:
     return CATEGORY if column.name in texts else CONTINUOUS
 
 
-def _of_sample(X: Any, kinds: Any) -> Columns:
+def found_kinds(X: Any, kinds: Any) -> Columns:
     """The kinds of the columns: of some rows where there are many, unless others contradict them."""
     if type(X) is not np.ndarray or X.ndim != 2 or len(X) <= _MANY or X.dtype.kind != "f":  # noqa: PLR2004
         return columns(X, kinds)
     chosen = np.sort(np.argpartition(mixed_bits(np.arange(len(X)), _SALT), _MANY)[:_MANY])
     found = columns(X[chosen], kinds)
     few = [place for place, column in enumerate(found) if column.kind in {FLAG, CONSTANT, COUNT}]
-    rest = X[:, few]
-    low, high = np.fmin.reduce(rest), np.fmax.reduce(rest)
-    for at, place in enumerate(few):
-        known = found[place].spikes
-        fits = {
-            FLAG: bool(np.all(np.isin(rest[:, at], known) | np.isnan(rest[:, at]))),
-            CONSTANT: bool(low[at] == high[at]),
-            COUNT: bool(low[at] >= 0.0 and np.all((rest[:, at] % 1.0 == 0.0) | np.isnan(rest[:, at]))),
-        }
-        if not fits[found[place].kind]:
-            return columns(X, kinds)
-    return found
+    ends = Ends.of(X[:, few])
+    return found if all(ends.fit(found[place], at) for at, place in enumerate(few)) else columns(X, kinds)
 
 
 def _measured(columns: Sequence[ColumnKind], family: Any = NormalGamma) -> Any:

@@ -9,7 +9,7 @@ from mapdpm.likelihoods._shape import MOST_COLUMNS, full_of, normal_columns
 from mapdpm.names import COVARIANCE, MISSING
 from mapdpm.protocol import Weights
 from mapdpm.search.fit import FitSettings, Fitted
-from mapdpm.search.fitted_prior import fit_with_prior, fitted_prior
+from mapdpm.search.fitted_prior import FittedPrior, fit_with_prior, fitted_prior
 from mapdpm.search.units import ENOUGH
 from mapdpm.search.widths import family_to_fit
 
@@ -31,8 +31,15 @@ def fit_shaped(settings: FitSettings, points: Any, weights: Weights, warm: Any =
     """``fit_with_prior`` with covariances of the shape whose fit to the sample has the higher log joint."""
     if not may_be_full(settings, settings.likelihood, point_set(points).n_features):
         return fit_with_prior(settings, points, weights, warm)
-    full = settings._replace(likelihood=full_of(settings.likelihood))
-    one, two = (fitted_prior(family_to_fit(each.likelihood), points, weights, each) for each in (settings, full))
-    better = is_better(two.log_joint, one.log_joint, len(one.labels))
-    chosen, found = (full, two) if better else (settings, one)
+    chosen, found = shaped_prior(settings, points, weights)
     return fit_with_prior(chosen, points, weights, warm, found)
+
+
+def shaped_prior(settings: FitSettings, points: Any, weights: Weights) -> tuple[FitSettings, FittedPrior]:
+    """The settings with covariances of that shape, and the prior that was fitted."""
+    one = fitted_prior(family_to_fit(settings.likelihood), points, weights, settings)
+    if not may_be_full(settings, settings.likelihood, point_set(points).n_features):
+        return settings, one
+    full = settings._replace(likelihood=full_of(settings.likelihood))
+    two = fitted_prior(family_to_fit(full.likelihood), points, weights, full)
+    return (full, two) if is_better(two.log_joint, one.log_joint, len(one.labels)) else (settings, one)
