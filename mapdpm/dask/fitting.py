@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 
 from mapdpm.backends import resolve
+from mapdpm.dask.columns import look_at
 from mapdpm.dask.delayed_chunks import chunks_of
 from mapdpm.dask.relevance import fit_of_sample, whole_fit
 from mapdpm.dask.runner import Client, OnDask, Read
 from mapdpm.estimators.dp_means import DPMeans, warn_of_scale
 from mapdpm.estimators.map_dpm import MAPDPM
-from mapdpm.kinds.likelihood import with_steps
 from mapdpm.likelihoods import NormalGamma
-from mapdpm.likelihoods._parameters import variances_of
-from mapdpm.likelihoods._restricted import restricted, restricted_points
 from mapdpm.likelihoods._skipping import has_verb, in_kernels, named
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.likelihoods.mixed import Mixed
@@ -29,9 +27,9 @@ from mapdpm.search.dp_means import Limits, dp_means
 from mapdpm.search.fit import Fitted
 from mapdpm.search.fit_in_passes import climbed, has_passes, in_order, sample_of
 from mapdpm.search.fit_means import SHARE, FittedMeans, within_range
-from mapdpm.search.fitted_prior import fitted_prior
 from mapdpm.search.observed import anchor_for, anchor_of, check_likelihood
 from mapdpm.search.settings import SearchSettings, check_search, reporter
+from mapdpm.search.shape import shaped_prior
 from mapdpm.search.widths import family_to_fit
 from mapdpm.state import mixture_of
 
@@ -68,9 +66,10 @@ def fit(model: Any, X: Any, client: Any = None, *, sample_weight: Any = None) ->
 
     Notes
     -----
-    Where ``relevance`` asks for it, the sample shows which columns carry clusters, and passes read these only;
-    ``relevance_`` is that of the sample. Constants, the density of the other columns, and the means and variances there
-    are those of all points.
+    A sample shows the kinds of columns, the shape of clusters and, where ``relevance`` asks for it, which columns carry
+    them; passes read these only, and ``relevance_`` is that of the sample. A flag or a count of the sample that another
+    chunk contradicts is a number; one that ``kinds`` states is a ValueError. Constants, the density of the other
+    columns, and the means and variances there are those of all points.
 
     Some ten passes, O(N K D) each; this process holds clusters, a sample and some 32,768 points. Sums are joined in the
     order of chunks, so the result has the same bits for any number of workers and threads, and after losses. Other
@@ -99,49 +98,45 @@ def fit(model: Any, X: Any, client: Any = None, *, sample_weight: Any = None) ->
     return _fit_mixture(model, search, Client(client), delayed, sample_weight is not None)
 
 
-def _check_for_chunks(model: MAPDPM) -> None:
-    """ValueError for parameters that need all points in memory."""
+def _check_for_chunks(model: MAPDPM, weighted: bool) -> None:
+    """ValueError for parameters that need all points in memory, and for a likelihood that passes cannot read."""
+    msg, likelihood = "", model.likelihood
     if model.missing == "skip":
         msg = "missing='skip' is for points in memory: use model.fit, or impute missing values"
     elif not isinstance(model.init, str):
         msg = "init must be the name of a start where the points are in chunks, got labels"
     elif model.groups is not None:
         msg = "groups= needs points in memory: leave it out, and use merge_tree('overlap', X=some of the points)"
-    else:
-        return
-    raise ValueError(msg)
-
-
-def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, delayed: list[Any], weighted: bool) -> MAPDPM:
-    _check_for_chunks(model)
-    settings = model._settings(0)  # noqa: SLF001  (of one package)
-    likelihood: Any = settings.likelihood
+    elif isinstance(likelihood, Mixed) and not likelihood.is_bound:
+        msg = "the levels of categories must be known before: give likelihood=Mixed(...).bound_to(rows with all levels)"
+    if msg:
+        raise ValueError(msg)
     family = family_to_fit(likelihood)
     if family is None and likelihood is not None:
         check_likelihood(likelihood, weighted)
-    if isinstance(likelihood, Mixed) and not likelihood.is_bound:
-        msg = "the levels of categories must be known before: give likelihood=Mixed(...).bound_to(rows with all levels)"
-        raise ValueError(msg)
     if not has_verb(NormalGamma if likelihood is None else family or likelihood, "tangent"):
         msg = f"{named(likelihood)} has no verb `tangent`, which passes over chunks need"
         raise ValueError(msg)
-    run = OnDask(client, delayed, Read(family or likelihood, settings.prior.discount))
-    raw = sample_of(run, Frame(None, settings.prior, np.zeros(run.n_features), "python"))
-    if likelihood is None:
-        likelihood = NormalGamma.described_by(*variances_of(run.moments))  # type: ignore[arg-type]  # arrays have them
-    likelihood = likelihood.for_data(raw.points) if family is None else with_steps(family, raw.points)
-    prior = settings.prior.of_sample(len(raw.numbers) / run.n_points)
-    of_sample = settings._replace(likelihood=likelihood, prior=prior, search=search)
-    whole = likelihood, run, raw
-    first = fit_of_sample(model.relevance, of_sample, run, raw)
-    if first is not None and not first.relevance.is_all:
-        columns = first.relevance.columns
-        likelihood, run = restricted(likelihood, columns), run.of_columns(columns)
-        raw = raw._replace(points=restricted_points(raw.points, columns))
-    if first is not None and not first.relevance.relevant.any():
-        settings = settings._replace(max_clusters=1, init="single")
+
+
+def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, delayed: list[Any], weighted: bool) -> MAPDPM:
+    _check_for_chunks(model, weighted)
+    settings = model._settings(0, search)  # noqa: SLF001  (of one package)
+    family = family_to_fit(settings.likelihood)
+    looked = look_at(model, client, delayed, Read(family or settings.likelihood, settings.prior.discount))
+    prior = settings.prior.of_sample(len(looked.sample.numbers) / looked.run.n_points)
+    of_sample = settings._replace(prior=prior, **looked.plan._asdict())
+    first = fit_of_sample(model.relevance, of_sample, looked.run, looked.sample)
+    used = looked
+    if first is not None:
+        used = used.as_found(first)
+        if not first.relevance.relevant.any():
+            settings = settings._replace(max_clusters=1, init="single")
+    plan, run, raw = used
+    likelihood: Any = plan.likelihood
     if family is not None:
-        likelihood = fitted_prior(likelihood, raw.points, raw.weights, settings._replace(prior=prior)).prior
+        of_sample = settings._replace(prior=prior, **plan._asdict())
+        likelihood = shaped_prior(of_sample, raw.points, raw.weights)[1].prior
     likelihood = likelihood.for_data(raw.points)
     reader = in_kernels(likelihood, model.missing)
     backend = resolve(search.backend, reader)
@@ -151,7 +146,7 @@ def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, delayed:
     clusters = run(frame, passes.plain, in_order(found)).sums[0]  # ties go by this order in `labels`, too
     mixture = mixture_of(frame.likelihood, settings.prior, frame.anchor, *clusters)
     fitted = Fitted(likelihood, mixture, None, found.history, found.n_passes, found.converged, backend.name, warm=None)
-    model._take(fitted if first is None else whole_fit(fitted, first, *whole), run.names)  # noqa: SLF001
+    model._take(fitted if first is None else whole_fit(fitted, first, looked), run.names)  # noqa: SLF001
     return model
 
 

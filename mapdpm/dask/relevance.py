@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.backends import resolve
+from mapdpm.dask.columns import Looked
 from mapdpm.dask.runner import OnDask
 from mapdpm.likelihoods._completed import completed
 from mapdpm.likelihoods._parameters import steps_of
@@ -45,16 +46,19 @@ def fit_of_sample(wanted: str, settings: FitSettings, run: OnDask, sample: Picke
     if wanted == RELEVANCE[1] or (wanted == RELEVANCE[0] and not is_open) or not has_columns(sample.points):
         return None
     search = settings.search._replace(verbose=0, callback=None)
-    found = fit_relevant(settings._replace(search=search), sample.points, sample.weights, constants=run.constants)
+    assert run.ends is not None  # noqa: S101  (points have columns)
+    settings, constants = settings._replace(search=search), run.ends.constants()
+    found = fit_relevant(settings, sample.points, sample.weights, constants=constants)
     return None if found.relevance is None else found
 
 
-def whole_fit(fitted: Fitted, of_sample: Fitted, family: Any, run: OnDask, sample: Picked) -> Fitted:
-    """``fitted`` to the columns of ``of_sample``, with what it says of all columns of ``run``.
+def whole_fit(fitted: Fitted, of_sample: Fitted, looked: Looked) -> Fitted:
+    """``fitted`` to the columns of ``of_sample``, with what it says of all columns.
 
     Gains are those of the sample. The background, and means and variances, are those of all points: two passes.
     """
     relevance: Relevance = of_sample.relevance
+    (family, *_), run, sample = looked
     history = [each + log_prior_of(family, relevance) for each in fitted.history]
     if relevance.is_all:
         return fitted._replace(relevance=relevance, history=history)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import copy
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import dask
@@ -15,6 +15,7 @@ import numpy as np
 from mapdpm.dask.delayed_chunks import Recipe
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import Names, column_names
+from mapdpm.kinds.ends import Ends
 from mapdpm.likelihoods._parameters import joined_moments, moments_of
 from mapdpm.likelihoods._restricted import as_table, has_columns, restricted_points
 from mapdpm.protocol import Labels, Vector
@@ -41,8 +42,8 @@ class Counted(NamedTuple):
     is_float32: bool
     names: Names | None
     moments: Vector | None
-    range: tuple[Vector, Vector] | None = None
-    """The smallest and the largest value of each column, where there are columns."""
+    ends: Ends | None = None
+    """What lies in each column, where there are columns."""
     error: str | None = None
 
 
@@ -134,8 +135,8 @@ class OnDask:
         self.n_features, self.is_float32, self.names = known[0].n_features, known[0].is_float32, known[0].names
         moments = [look.moments for look in known if look.moments is not None]
         self.moments = joined_moments(moments) if moments else None
-        ranges = [look.range for look in known if look.range is not None]
-        self.constants = _constants(*zip(*ranges, strict=True)) if ranges else None
+        ends = [look.ends for look in known if look.ends is not None]
+        self.ends = Ends.joined(ends) if ends else None
 
     def of_columns(self, columns: Labels, *, is_table: bool = False) -> OnDask:
         """Passes over the same points, of these columns only."""
@@ -211,16 +212,10 @@ def _counted(pair: Any, read: Read) -> Counted:
         has_moments, table = isinstance(chunk.points, np.ndarray), getattr(chunk.points, "array", chunk.points)
         moments = moments_of(chunk.points, chunk.weights) if has_moments and chunk.n_points else None
         n_features, is_float32 = point_set(chunk.points).n_features, getattr(chunk.points, "dtype", None) == np.float32
-        ends = (table.min(axis=0), table.max(axis=0)) if has_columns(chunk.points) and chunk.n_points else None
+        ends = Ends.of(table) if has_columns(chunk.points) and chunk.n_points else None
         return Counted(chunk.n_points, n_features, is_float32, names, moments, ends)
     except (ValueError, TypeError) as error:
         return Counted(0, 0, False, None, None, error=str(error))
-
-
-def _constants(low: Sequence[Vector], high: Sequence[Vector]) -> Vector:
-    """The value of each column that has one in all chunks; NaN for others."""
-    lowest = np.min(low, axis=0).astype(np.float64)
-    return np.where(lowest == np.max(high, axis=0), lowest, np.nan)
 
 
 def _check(looks: list[Counted]) -> None:

@@ -128,13 +128,15 @@ def with_mean_1(weights):
 def test_counts_weights_and_priors():
     weights = with_mean_1(np.random.default_rng(1).integers(0, 3, N))  # passes take weights as they are
     for parameters in ({"discount": 0.2}, {"max_clusters": 3}):
+        parameters["covariance"] = "diagonal"
         model = on_dask.fit(MAPDPM(**parameters), chunks_of(X), sample_weight=chunks_of(weights))
-        in_memory = MAPDPM(**parameters, covariance="diagonal").fit(X, sample_weight=weights)
+        in_memory = MAPDPM(**parameters).fit(X, sample_weight=weights)
         np.testing.assert_allclose(model.log_joint_, in_memory.log_joint_, rtol=1e-12)
     edges = (0, 500, 900, N)
     weights[:500] = 0.0  # no point of this chunk takes part
     weights = with_mean_1(weights)
-    model = on_dask.fit(MAPDPM(), chunks_of(X, edges), sample_weight=chunks_of(weights, edges))
+    diagonal = MAPDPM(covariance="diagonal")
+    model = on_dask.fit(diagonal, chunks_of(X, edges), sample_weight=chunks_of(weights, edges))
     in_memory = MAPDPM(covariance="diagonal").fit(X, sample_weight=weights)
     np.testing.assert_allclose(model.log_joint_, in_memory.log_joint_, rtol=1e-12)
     words = np.random.default_rng(2).poisson([[5.0, 1.0, 1.0]] * 300 + [[1.0, 1.0, 6.0]] * 300)
