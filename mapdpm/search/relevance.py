@@ -37,12 +37,13 @@ from mapdpm.search.fitted_prior import (
 from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.observed import fitting, present_points, taking_part
 from mapdpm.search.settings import Deadline
-from mapdpm.search.shape import is_better, may_be_full
+from mapdpm.search.shape import is_better, linked, may_be_full
 from mapdpm.search.units import Mask, Units, _log_prior, best_set, gain_enough
 from mapdpm.search.widths import family_to_fit
 
 _ROUNDS = 6
 _CLEAR = 3.0  # nats that are no chance
+_WEAK = 0.1  # of the median gain: without such a column others may have better clusters
 _FEW_UNITS = 5  # of few points all sets are tried
 _FAR = 8.0  # standard deviations of a column, which no normal column of points has
 
@@ -102,11 +103,14 @@ class _Search:
         if self.of_sample.expired():
             return best
         gains = self.units.gains(best.labels)
-        if best.relevant.all() and gains.min() > _CLEAR:
+        strong = gains > _WEAK * np.median(gains[best.relevant] if best.relevant.any() else gains)
+        if strong.all() and gains.min() > _CLEAR:
             return best
         alone = self.units.gains_alone()
         if np.any(alone > gains + _CLEAR):
             best = max(best, self._climbed(alone > _CLEAR), key=self._worth)
+        if strong.any() and not self.of_sample.expired():
+            best = max(best, self._climbed(strong), key=self._worth)
         if self.of_sample.expired():
             return best
         nearly = best.relevant | (self.units.gains(best.labels) > 0.0)
@@ -132,14 +136,19 @@ class _Search:
         return gain_enough(self.units.gains(found.labels), found.relevant), found.log_joint
 
     def shaped(self, found: _Found) -> _Found:
-        """``found``, or what is better: full covariances of the columns that carry clusters, or of all normal ones."""
-        self._diagonal = found.labels
-        for relevant in (found.relevant, found.relevant | self._normal_units()):
-            if self._can_be_full(relevant) and not self.of_sample.expired():
-                full = self.at(relevant, is_full=True)
-                n = 0 if found.is_full else self.sample.n_points
-                found = full if is_better(full.log_joint, found.log_joint, n) else found
-        return found
+        """``found``, or what is better: full covariances of the columns that carry clusters, or of all linked ones."""
+        self._diagonal, relevant = found.labels, found.relevant
+        found = self._or_full(found, relevant)
+        return self._or_full(found, relevant | self._linked_units(found.labels))
+
+    def _or_full(self, found: _Found, relevant: Mask) -> _Found:
+        """``found``, or full covariances of these units where they are better."""
+        if not self._can_be_full(relevant) or self.of_sample.expired():
+            return found
+        full = self.at(relevant, is_full=True)
+        return (
+            full if is_better(full.log_joint, found.log_joint, 0 if found.is_full else self.sample.n_points) else found
+        )
 
     def with_far_values(self, found: _Found) -> _Found:
         """``found``, and the units of numbers with values far from the others: a sample may miss a rare cluster."""
@@ -150,6 +159,16 @@ class _Search:
     def _normal_units(self) -> Mask:
         normal = normal_columns(self.settings.likelihood, point_set(self.points).n_features)
         return np.array([bool(normal[own].all()) for own in self.columns])
+
+    def _linked_units(self, labels: Labels) -> Mask:
+        """The normal units whose columns correlate with those of another."""
+        normal = self._normal_units()
+        if self._can_be_full(normal):
+            at = np.flatnonzero(normal)
+            own = np.concatenate([self.columns[unit] for unit in at.tolist()])
+            table = getattr(self.sample.points, "array", self.sample.points)
+            normal[at] = linked(table[:, own], self.sample.weights, labels)
+        return normal
 
     def _can_be_full(self, relevant: Mask) -> bool:
         columns = self.columns_of(relevant)

@@ -99,6 +99,25 @@ def test_a_few_columns_that_gain_nothing_are_not_relevant(seed):
     assert model.relevance_[:2].min() > 100.0
 
 
+def test_clusters_without_a_weak_column_may_be_better(monkeypatch):
+    """A column that clusters make a compromise with: in one of these tables J is higher without it, in none lower."""
+    found = []
+    for seed in range(8, 14):
+        rng = np.random.default_rng(seed)
+        z = rng.integers(0, 6, 300)
+        centres = 3.0 * rng.normal(size=(6, 3))
+        X = centres[z] + rng.normal(size=(300, 3))
+        jumps = 4.0 * (rng.random(300) < 0.15) * (rng.random(300) < 0.5)
+        X = np.column_stack([X, jumps + 0.5 * (z % 2) + rng.normal(0.0, 0.6, 300) ** 3])
+        joints = []
+        for weak in (-math.inf, 0.1):  # never, and as it is
+            monkeypatch.setattr("mapdpm.search.relevance._WEAK", weak)
+            joints.append(MAPDPM(covariance="diagonal").fit(X).log_joint_)
+        found.append(joints[1] - joints[0])
+    assert min(found) > -1e-6
+    assert max(found) > 10.0
+
+
 def test_relevant_columns_may_all_have_a_given_prior():
     X, z = three(np.random.default_rng(1), noise=2)
     parts = Mixed({0: NormalGamma(6.0, 0.1, 1.0, 1.0), (1, 2): NormalGamma})

@@ -13,6 +13,8 @@ from mapdpm.backends.evidence import log_evidence
 from mapdpm.likelihoods import _full_normal as full
 from mapdpm.likelihoods import _triangle as tri
 from mapdpm.likelihoods._full_evidence import full_evidence
+from mapdpm.search.relevance import _Search
+from mapdpm.search.shape import linked
 from tests.oracle import raw
 
 
@@ -56,6 +58,56 @@ def test_one_cluster_of_columns_that_go_together():
     model = MAPDPM().fit(X)
     assert model.n_clusters_ == 1
     assert isinstance(model.likelihood_, NormalInverseWishart)
+
+
+def test_columns_that_go_together_are_linked():
+    """By numpy's correlations; in any unit, with weights, and where clusters turn two ways."""
+    rng = np.random.default_rng(0)
+    z = np.arange(400) % 3
+    turned = rng.normal(size=400)
+    X = np.column_stack([turned, np.where(z == 0, turned, -turned) + 0.5 * rng.normal(size=400), rng.normal(size=400)])
+    X[:, 1] -= X[:, 1] @ turned / (turned @ turned) * turned  # not among all points
+    assert linked(X, None, z).tolist() == [True, True, False]
+    assert linked(X, None, np.zeros(400, dtype=int)).tolist() == [False] * 3
+    gain = sum(-0.5 * (n * np.log1p(-(r**2)) + np.log(n)) for n, r in _correlations(X[:, :2], z))
+    assert gain > 100.0
+    for each in (X * 1e-200, X * 1e200, X.astype(np.float32), np.column_stack([X[:, :2], np.full(400, 7.0)])):
+        assert linked(each, None, z).tolist() == [True, True, False]
+    assert linked(np.repeat(X, 2, axis=0)[:400], np.full(400, 0.5), np.repeat(z, 2)[:400])[:2].all()
+    assert linked(X[:, [0, 0]], None, z).all()
+
+
+def _correlations(X, z):
+    return [((z == k).sum(), np.corrcoef(X[z == k].T)[0, 1]) for k in np.unique(z)]
+
+
+def test_noise_is_hardly_ever_linked():
+    """By the rule in one table of a hundred at most; 9 of 300 would be three standard errors more."""
+    found = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        found += linked(rng.normal(size=(60, 8)), None, rng.integers(0, 3, 60)).any()
+    assert found <= 9
+
+
+def test_full_covariances_are_tried_where_columns_are_linked(monkeypatch):
+    """Beside noise once, for the columns that carry clusters, and once more if others go together."""
+    tried = []
+    at = _Search.at
+
+    def noted(self, relevant, *, is_full=False):
+        if is_full:
+            tried.append(int(relevant.sum()))
+        return at(self, relevant, is_full=is_full)
+
+    monkeypatch.setattr(_Search, "at", noted)
+    X, _ = stretched(0, noise=4)
+    MAPDPM().fit(X)
+    assert set(tried) == {2}
+    tried.clear()
+    X[:, 5] += X[:, 4]
+    MAPDPM().fit(X)
+    assert set(tried) == {2, 4}
 
 
 @pytest.mark.parametrize(("noise", "seed"), [(1, 0), (4, 1), (12, 2)])
