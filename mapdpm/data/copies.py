@@ -19,7 +19,13 @@ _FREQUENT = 8.0
 
 
 def without_copies(points: Any) -> Labels | None:
-    """The numbers of the rows, less copies of earlier ones; None if there are none, or ``points`` are no table.
+    """The numbers of the rows, less copies of earlier ones; None if there are none, or ``points`` are no table."""
+    originals = originals_of(points)
+    return None if originals is None else np.flatnonzero(originals == np.arange(len(originals)))
+
+
+def originals_of(points: Any) -> Labels | None:
+    """For each row the number of the first one that it copies, or its own; None as for ``without_copies``.
 
     Equal rows are copies unless chance explains them: whole numbers meet. Where they do, rows also meet neighbours,
     those that differ by one step in one column. If a share s of the different rows has none, a row has about
@@ -39,9 +45,7 @@ def without_copies(points: Any) -> Labels | None:
     if np.count_nonzero(lone & (counts > 1)) <= _TIMES * by_chance + _MORE:
         return None
     copied = (counts > 1) & (counts <= _FREQUENT * len(table) / len(first))
-    kept = ~copied[whole]
-    kept[first] = True
-    return np.flatnonzero(kept)
+    return np.where(copied[whole], first[whole], np.arange(len(table)))
 
 
 def _without_neighbours(table: Any) -> tuple[Any, int]:

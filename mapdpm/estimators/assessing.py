@@ -15,8 +15,8 @@ from mapdpm.estimators.grouping import GroupingMixture
 from mapdpm.files.batch_models import Restored
 from mapdpm.likelihoods._expected_depths import expected_depths
 from mapdpm.protocol import Labels, Model, Vector, Weights
-from mapdpm.search.fitted_prior import relative
 from mapdpm.search.leave_one_out import are_points_of_fit
+from mapdpm.search.observed import relative
 from mapdpm.search.widths import family_to_fit
 from mapdpm.state import ClusterState, Mixture
 from mapdpm.validation import check_number, check_weights, refuse_value

@@ -18,8 +18,8 @@ from mapdpm.likelihoods._rounded import with_resolution
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.protocol import Labels, Model, Vector, Weights
 from mapdpm.search.background import Relevance
-from mapdpm.search.fitted_prior import relative
 from mapdpm.search.leave_one_out import log_densities_left_out, pseudo_log_likelihood
+from mapdpm.search.observed import relative
 from mapdpm.state import ClusterState
 
 _MOST_NAMES = 12

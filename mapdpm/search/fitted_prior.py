@@ -8,18 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.data import point_set
-from mapdpm.data.copies import without_copies
+from mapdpm.data.copies import originals_of, without_copies
 from mapdpm.hashing import mixed_bits
 from mapdpm.likelihoods._shape import MOST_COLUMNS, diagonal_of, is_full
 from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.protocol import Labels, Vector, Weights
 from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
 from mapdpm.search.moves.merge_split import Merge, Split
-from mapdpm.search.observed import present_points, taking_part, with_absent
+from mapdpm.search.observed import present_points, relative, relative_in_sample, taking_part, with_absent
 from mapdpm.search.over_split import from_cells, is_free
 from mapdpm.search.settings import Deadline
 from mapdpm.search.widths import Widths, WidthsOfParts, family_to_fit, widths_of
-from mapdpm.validation import LARGEST_WEIGHT
 
 _STARTS = (None, 1e-2, 1e-4)
 """Starts of the path: the empirical prior, and variances within clusters as shares of that of all points."""
@@ -47,36 +46,61 @@ def fit_with_prior(
     warm: WarmStart | None = None,
     found: FittedPrior | None = None,
 ) -> Fitted:
-    """``fit``, with the prior fitted first where ``settings.likelihood`` asks for that.
+    """``fit``, with the prior fitted first where ``settings.likelihood`` asks for that, and with ``relative`` weights.
 
-    Then the result is that of ``fit`` with the prior that was found, and with ``relative`` weights; or of a fit that
-    starts from what the path to that prior has found, if its log joint is higher. If the prior comes from
-    a sample, or from points without their groups or their order, and another prior is far better for the clusters of
-    all points, they are fitted again, while the log joint rises. ``found`` is a prior of these points that is known.
+    It may start from what the path to that prior has found. If the prior comes from a sample, or from points without
+    their groups or their order, and another prior is far better for the clusters of all points, they are fitted again,
+    while the log joint rises. Copies go to the clusters of the rows that they copy. ``found`` is a prior that is known.
     """
     family = family_to_fit(settings.likelihood)
     if family is None:
         return fit(settings, points, weights, warm)
-    deadline = settings.search.deadline
     found = fitted_prior(family, points, weights, settings, found)
     prior, weights = relative(settings.prior, weights)
-    of_all, place = settings._replace(prior=prior), found.place
-    under = _under(of_all, found.prior, deadline)
+    of_all, present = settings._replace(prior=prior), present_points(weights)
+    taken, positive = taking_part(points, weights, present)
+    is_free = settings.structure is None and isinstance(settings.init, str)
+    originals = originals_of(taken) if found.has_copies and is_free else None
+    if originals is None:
+        fitted = _of_all(of_all, found, points, weights)
+    else:
+        fitted = _of_originals(of_all, found, taken, positive, originals)
+        fitted = fitted._replace(labels=with_absent(fitted.labels, weights, present), warm=None)  # type: ignore[arg-type]
+    if prior is settings.prior:
+        return fitted
+    return fitted._replace(mixture=fitted.mixture._replace(prior=settings.prior))  # new points have the weight 1
+
+
+def _of_all(settings: FitSettings, found: FittedPrior, points: Any, weights: Weights) -> Fitted:
+    """The fit of all points, under the prior that was found or a better one."""
+    deadline, place = settings.search.deadline, found.place
+    under = _under(settings, found.prior, deadline)
     fitted = fit(under, points, weights)
     is_last = found.has_copies or (found.is_of_all and settings.structure is None)
     for _ in range(0 if is_last else _MORE_FITS):
         place, gain = found.widths.largest(fitted.mixture, fitted.backend, place, deadline.expired)
         if gain <= _GAIN * fitted.mixture.counts.sum():
             break
-        other = _under(of_all, found.widths.prior(place), deadline)
+        other = _under(settings, found.widths.prior(place), deadline)
         again = fit(other, points, weights)
         if again.history[-1] <= fitted.history[-1]:
             break
         fitted, under = again, other
-    fitted = _better(fitted, found, under, points, weights, deadline)
-    if prior is settings.prior:
-        return fitted
-    return fitted._replace(mixture=fitted.mixture._replace(prior=settings.prior))  # new points have the weight 1
+    return _better(fitted, found, under, points, weights, deadline)
+
+
+def _of_originals(
+    settings: FitSettings, found: FittedPrior, points: Any, weights: Weights, originals: Labels
+) -> Fitted:
+    """The clusters of the rows without their copies, with the log joint and the statistics of all."""
+    under = _under(settings, found.prior, settings.search.deadline)
+    kept, places = np.unique(originals, return_inverse=True)
+    rows, own = _rows(points, weights, kept)
+    once = _better(fit(under, rows, own), found, under, rows, own, settings.search.deadline)
+    still = under.search._replace(moves=(), max_sweeps=0, n_restarts=1, verbose=0, callback=None)
+    start = once.labels[places]  # type: ignore[index]  # the points are here
+    of_all = fit(under._replace(init=start, search=still), points, weights)
+    return of_all._replace(n_sweeps=once.n_sweeps, converged=once.converged)
 
 
 def _better(
@@ -104,26 +128,6 @@ def _better(
     if other.history[-1] <= fitted.history[-1]:
         return fitted
     return other._replace(labels=with_absent(other.labels, weights, present), warm=None)
-
-
-def relative(prior: Any, weights: Weights) -> tuple[Any, Weights]:
-    """The prior of partitions, and the weights with mean 1: a fitted prior counts no copies (maths, section 35).
-
-    With a discount weights stay: each must be above it.
-    """
-    if weights is None or prior.discount:
-        return prior, weights
-    scaled = weights / weights[weights > 0.0].mean()
-    scaled = np.where(weights > 0.0, np.clip(scaled, 1.0 / LARGEST_WEIGHT, LARGEST_WEIGHT), 0.0)
-    if np.all((scaled == 1.0) | (scaled == 0.0)):
-        return prior, None if np.all(scaled) else scaled
-    return prior._replace(light=True), scaled
-
-
-def relative_in_sample(prior: Any, weights: Weights) -> tuple[Any, Weights]:
-    """``relative``, with weights of 1 at most: a heavier point would be copies of one, too."""
-    prior, scaled = relative(prior, weights)
-    return prior, None if scaled is None else np.minimum(scaled, 1.0)
 
 
 class Sample(NamedTuple):

@@ -11,7 +11,7 @@ from mapdpm.likelihoods import NormalGamma
 from mapdpm.likelihoods._skipping import has_verb, in_kernels, named
 from mapdpm.names import MISSING
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector, Weights
-from mapdpm.validation import in_order_of_appearance
+from mapdpm.validation import LARGEST_WEIGHT, in_order_of_appearance
 
 _ANCHOR_SAMPLE = 1023
 
@@ -136,3 +136,23 @@ def with_absent(labels: Labels, weights: Weights, present: Labels | None) -> Lab
     spread = np.full(len(weights), ABSENT)
     spread[present] = labels
     return spread
+
+
+def relative(prior: Any, weights: Weights) -> tuple[Any, Weights]:
+    """The prior of partitions, and the weights with mean 1: a fitted prior counts no copies (maths, section 35).
+
+    With a discount weights stay: each must be above it.
+    """
+    if weights is None or prior.discount:
+        return prior, weights
+    scaled = weights / weights[weights > 0.0].mean()
+    scaled = np.where(weights > 0.0, np.clip(scaled, 1.0 / LARGEST_WEIGHT, LARGEST_WEIGHT), 0.0)
+    if np.all((scaled == 1.0) | (scaled == 0.0)):
+        return prior, None if np.all(scaled) else scaled
+    return prior._replace(light=True), scaled
+
+
+def relative_in_sample(prior: Any, weights: Weights) -> tuple[Any, Weights]:
+    """``relative``, with weights of 1 at most: a heavier point would be copies of one, too."""
+    prior, scaled = relative(prior, weights)
+    return prior, None if scaled is None else np.minimum(scaled, 1.0)

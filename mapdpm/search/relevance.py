@@ -30,12 +30,10 @@ from mapdpm.search.fitted_prior import (
     first_size,
     fit_with_prior,
     prior_of_sample,
-    relative,
-    relative_in_sample,
     sampled,
 )
 from mapdpm.search.moves.merge_split import Merge, Split
-from mapdpm.search.observed import fitting, present_points, taking_part
+from mapdpm.search.observed import fitting, present_points, relative, relative_in_sample, taking_part
 from mapdpm.search.settings import Deadline
 from mapdpm.search.shape import is_better, linked, may_be_full
 from mapdpm.search.units import Mask, Units, _log_prior, best_set, gain_enough
@@ -110,7 +108,7 @@ class _Search:
         if np.any(alone > gains + _CLEAR):
             best = max(best, self._climbed(alone > _CLEAR), key=self._worth)
         if strong.any() and not self.of_sample.expired():
-            best = max(best, self._climbed(strong), key=self._worth)
+            best = max(best, self._climbed(strong), key=self._worth_without)
         if self.of_sample.expired():
             return best
         nearly = best.relevant | (self.units.gains(best.labels) > 0.0)
@@ -134,6 +132,12 @@ class _Search:
     def _worth(self, found: _Found) -> tuple[bool, float]:
         """J, and before it whether each relevant unit gains enough."""
         return gain_enough(self.units.gains(found.labels), found.relevant), found.log_joint
+
+    def _worth_without(self, found: _Found) -> tuple[bool, float]:
+        """``_worth``, less what units gain that are left out: it must be more that the others gain without them."""
+        gains = self.units.gains(found.labels)
+        enough, log_joint = self._worth(found)
+        return enough, log_joint - float(gains[best_set(gains) & ~found.relevant].sum())
 
     def shaped(self, found: _Found) -> _Found:
         """``found``, or what is better: full covariances of the columns that carry clusters, or of all linked ones."""

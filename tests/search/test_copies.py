@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 from mapdpm import MAPDPM, NormalGamma
 from mapdpm.data.copies import without_copies
 from mapdpm.partition_priors import DirichletProcess
-from mapdpm.search.fitted_prior import relative
+from mapdpm.search.observed import relative
 
 
 def three(seed, n=300):
@@ -67,6 +67,34 @@ def test_rows_that_stand_there_three_times_are_no_clusters():
     model = MAPDPM().fit(np.repeat(X, 3, axis=0))
     assert model.n_clusters_ <= 4
     assert adjusted_mutual_info_score(np.repeat(z, 3), model.labels_) > 0.95
+
+
+@pytest.mark.parametrize("name", ["iris", "three"])
+def test_a_bootstrap_has_about_as_many_clusters(name):
+    """At most 1.5 times as many in nearly all; where copies make clusters, in iris most have twice as many."""
+    X = datasets.load_iris().data if name == "iris" else three(5)[0]
+    rng = np.random.default_rng(0)
+    K = MAPDPM().fit(X).n_clusters_
+    found = []
+    for _ in range(12):
+        drawn = rng.integers(0, len(X), len(X))
+        model = MAPDPM().fit(X[drawn])
+        found.append(model.n_clusters_)
+        assert len({*zip(drawn.tolist(), model.labels_.tolist(), strict=True)}) == len(set(drawn.tolist()))
+    assert sum(n <= 1.5 * K for n in found) >= 9
+
+
+def test_all_points_count_though_clusters_are_those_of_rows():
+    X, _, rng = three(6)
+    drawn = X[rng.integers(0, 300, 900)]
+    model = MAPDPM().fit(drawn)
+    assert model.cluster_sizes_.tolist() == np.bincount(model.labels_).tolist()
+    still = MAPDPM(likelihood=model.likelihood_, init=model.labels_, moves=(), max_sweeps=0).fit(drawn)
+    assert model.history_.tolist() == still.history_.tolist() == [still.log_joint_]
+    weights = rng.integers(0, 4, 900)
+    weighted = MAPDPM().fit(drawn, sample_weight=weights)
+    assert (weighted.labels_ >= 0).tolist() == (weights > 0).tolist()
+    assert weighted.n_clusters_ == model.n_clusters_ == 3
 
 
 @pytest.mark.parametrize("weights", ["3", "1 to 5", "exponential", "survey"])
