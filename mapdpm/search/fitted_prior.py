@@ -64,7 +64,7 @@ def fit_with_prior(
     if originals is None:
         fitted = _of_all(of_all, found, points, weights)
     else:
-        fitted = _of_originals(of_all, found, taken, positive, originals)
+        fitted = _of_rows(of_all, found, taken, positive, originals)
         fitted = fitted._replace(labels=with_absent(fitted.labels, weights, present), warm=None)  # type: ignore[arg-type]
     if prior is settings.prior:
         return fitted
@@ -89,10 +89,8 @@ def _of_all(settings: FitSettings, found: FittedPrior, points: Any, weights: Wei
     return _better(fitted, found, under, points, weights, deadline)
 
 
-def _of_originals(
-    settings: FitSettings, found: FittedPrior, points: Any, weights: Weights, originals: Labels
-) -> Fitted:
-    """The clusters of the rows without their copies, with the log joint and the statistics of all."""
+def _of_rows(settings: FitSettings, found: FittedPrior, points: Any, weights: Weights, originals: Labels) -> Fitted:
+    """The clusters of the rows without their copies, with the statistics of all; the history ends at J of all."""
     under = _under(settings, found.prior, settings.search.deadline)
     kept, places = np.unique(originals, return_inverse=True)
     rows, own = _rows(points, weights, kept)
@@ -100,7 +98,8 @@ def _of_originals(
     still = under.search._replace(moves=(), max_sweeps=0, n_restarts=1, verbose=0, callback=None)
     start = once.labels[places]  # type: ignore[index]  # the points are here
     of_all = fit(under._replace(init=start, search=still), points, weights)
-    return of_all._replace(n_sweeps=once.n_sweeps, converged=once.converged)
+    history = [each - once.history[-1] + of_all.history[-1] for each in once.history]
+    return of_all._replace(history=history, n_sweeps=once.n_sweeps, converged=once.converged)
 
 
 def _better(

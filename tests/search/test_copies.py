@@ -90,7 +90,9 @@ def test_all_points_count_though_clusters_are_those_of_rows():
     model = MAPDPM().fit(drawn)
     assert model.cluster_sizes_.tolist() == np.bincount(model.labels_).tolist()
     still = MAPDPM(likelihood=model.likelihood_, init=model.labels_, moves=(), max_sweeps=0).fit(drawn)
-    assert model.history_.tolist() == still.history_.tolist() == [still.log_joint_]
+    assert model.log_joint_ == model.history_[-1] == still.log_joint_
+    assert np.all(np.diff(model.history_) >= 0.0)
+    assert MAPDPM.from_bytes(model.to_bytes()).labels_.tolist() == model.labels_.tolist()
     weights = rng.integers(0, 4, 900)
     weighted = MAPDPM().fit(drawn, sample_weight=weights)
     assert (weighted.labels_ >= 0).tolist() == (weights > 0).tolist()
