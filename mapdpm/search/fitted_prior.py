@@ -13,7 +13,7 @@ from mapdpm.hashing import mixed_bits
 from mapdpm.likelihoods._shape import MOST_COLUMNS, diagonal_of, is_full
 from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.protocol import Labels, Vector, Weights
-from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
+from mapdpm.search.fit import MANY, FitSettings, Fitted, WarmStart, fit
 from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.observed import present_points, relative, relative_in_sample, taking_part, with_absent
 from mapdpm.search.over_split import from_cells, is_free
@@ -50,7 +50,8 @@ def fit_with_prior(
 
     It may start from what the path to that prior has found. If the prior comes from a sample, or from points without
     their groups or their order, and another prior is far better for the clusters of all points, they are fitted again,
-    while the log joint rises. Copies go to the clusters of the rows that they copy. ``found`` is a prior that is known.
+    while the log joint rises. Copies go to the clusters of the rows that they copy, except in passes, which hold no
+    table. ``found`` is a prior that is known.
     """
     family = family_to_fit(settings.likelihood)
     if family is None:
@@ -59,7 +60,7 @@ def fit_with_prior(
     prior, weights = relative(settings.prior, weights)
     of_all, present = settings._replace(prior=prior), present_points(weights)
     taken, positive = taking_part(points, weights, present)
-    is_free = settings.structure is None and isinstance(settings.init, str)
+    is_free = settings.structure is None and isinstance(settings.init, str) and point_set(taken).n_points < MANY
     originals = originals_of(taken) if found.has_copies and is_free else None
     if originals is None:
         fitted = _of_all(of_all, found, points, weights)

@@ -91,7 +91,7 @@ class _Search:
         return np.sort(np.concatenate(list(itertools.compress(self.columns, chosen))))
 
     def best(self) -> _Found:
-        """From all units; from those that have clusters alone; and from those that are nearly relevant."""
+        """From all units; from those that have clusters alone, gain much, or are nearly relevant."""
         n = len(self.columns)
         if self.sample.n_points <= MOST_POINTS and n <= _FEW_UNITS:
             sets = itertools.product((True, False), repeat=n)
@@ -134,7 +134,7 @@ class _Search:
         return gain_enough(self.units.gains(found.labels), found.relevant), found.log_joint
 
     def _worth_without(self, found: _Found) -> tuple[bool, float]:
-        """``_worth``, less what units gain that are left out: it must be more that the others gain without them."""
+        """``_worth``, less what units gain that are left out: the others must gain more without them."""
         gains = self.units.gains(found.labels)
         enough, log_joint = self._worth(found)
         return enough, log_joint - float(gains[best_set(gains) & ~found.relevant].sum())
@@ -150,9 +150,8 @@ class _Search:
         if not self._can_be_full(relevant) or self.of_sample.expired():
             return found
         full = self.at(relevant, is_full=True)
-        return (
-            full if is_better(full.log_joint, found.log_joint, 0 if found.is_full else self.sample.n_points) else found
-        )
+        n = 0 if found.is_full else self.sample.n_points
+        return full if is_better(full.log_joint, found.log_joint, n) else found
 
     def with_far_values(self, found: _Found) -> _Found:
         """``found``, and the units of numbers with values far from the others: a sample may miss a rare cluster."""
