@@ -40,7 +40,7 @@ class Fault(NamedTuple):
 
 PYTHON = (
     Fault("backends", "anew) - before, before", "anew) + before, before", "backends/test_parts.py"),
-    Fault("cli", '"\\n".join([",".join(names), *(', '"\\n".join([*(', "cli/test_commands.py"),
+    Fault("cli", '"\\n".join([",".join(map(_cell, names)), *(', '"\\n".join([*(', "cli/test_commands.py"),
     Fault("compat", "math.isnan(score) else -score", "math.isnan(score) else score", "compat/test_river.py"),
     Fault("dask", "sample = raw._replace(points=frame.shifted(raw.points))", "sample = raw", "dask/test_dask.py"),
     Fault("data", "np.subtract(self.array, anchor, out=", "np.add(self.array, anchor, out=", "estimators"),
@@ -68,7 +68,12 @@ PYTHON = (
         ")",
         "likelihoods/test_resolution.py",
     ),
-    Fault("merging", "np.minimum(self._taken - self._weights[:, None]", "np.minimum(self._taken", "merging"),
+    Fault(
+        "merging",
+        "for_others = np.minimum(self._taken[slot] - self._weights[slot]",
+        "for_others = np.minimum(self._taken[slot]",
+        "merging",
+    ),
     Fault("models", "slots == self.n_clusters_, -1", "slots >= self.n_clusters_ - 1, -1", "models/test_hdp.py"),
     Fault("partition_priors", "return log(n - self.discount) if", "return log(n) if", "partition_priors"),
     Fault("plots", '{"where": np.repeat(z == state, 2)', '{"where": np.repeat(z != state, 2)', "plots"),
@@ -98,6 +103,20 @@ PYTHON = (
     ),
     Fault("likelihoods: evidence without a power", "0.5 * nu0 * D * math.log(f)", "0.0", "search/test_shape.py"),
     Fault("search: equal rows are copies", "_TIMES * by_chance + _MORE", "_MORE", "search/test_copies.py"),
+    Fault("search: clusters of copies", "if found.has_copies and is_free", "if False", "search/test_copies.py"),
+    Fault(
+        "search: all columns are linked",
+        "most.max(axis=1) > ENOUGH",
+        "most.max(axis=1) > -np.inf",
+        "search/test_shape.py",
+    ),
+    Fault(
+        "search: weak columns stay",
+        "key=self._worth_without",
+        "key=lambda found: found is best",
+        "search/test_relevance.py",
+    ),
+    Fault("dask: kinds of the sample", "if run.ends.fit(found, place) or", "if place >= 0 or", "dask/test_kinds.py"),
     Fault("selection", "Fold(np.setdiff1d(everything, part), part)", "Fold(part, part)", "selection"),
     Fault(
         "stream", "shift = saved.anchor - learner.anchor()", "shift = 0.0 * saved.anchor", "stream/test_from_model.py"
@@ -123,7 +142,7 @@ PYTHON = (
         "self.at(found.relevant & (have_far",
         "search/test_relevance.py",
     ),
-    Fault("forms of files", 'decimal or ("," if is_comma else ".")', 'decimal or "."', "cli/test_forms.py"),
+    Fault("forms of files", "COMMA if commas and any(found) else POINT", "POINT", "cli/test_forms.py"),
 )
 C = (
     Fault("C: alarm", "if (alarm->run < alarm->debounce)", "if (alarm->run <= alarm->debounce)", "test_alarm"),
@@ -133,7 +152,7 @@ C = (
     Fault("C: groups", "*n_groups_of(s) = row + 1;", "", "test_groups"),
     Fault("C: moves", "&f, statistics) + log_size_term(problem, statistics[0]);", "&f, statistics);", "test_moves"),
     Fault("C: score", "weight < limits[q] ? 0", "weight > limits[q] ? 0", "test_certain"),
-    Fault("C: snapshot", "2) > MAPDPM_FORMAT)", "2) >= MAPDPM_FORMAT)", "test_snapshot"),
+    Fault("C: snapshot", "if (version > MAPDPM_FORMAT)", "if (version >= MAPDPM_FORMAT)", "test_snapshot"),
     Fault("C: states", "s->weights[capacity] -= s->weights[to];", "", "test_states"),
     Fault("C: stream", "return x >= least && x <= most; }", "return x >= least; }", "test_stream"),
     Fault("C: surprise", "{ steepness_of(s)[k] = steepness", "{ steepness_of(s)[k] += steepness", "test_settle"),
@@ -185,7 +204,7 @@ class Library:
         self.include = [f"-I{each}" for each in sorted({self.folder, *headers})]
         skipped = {"tests", "fuzz", "checks", "firmware", "amalgamation", "build"}
         sources = [path for path in self.folder.rglob("*.c") if not skipped & set(path.relative_to(self.folder).parts)]
-        self.objects = {path: self.compiled(path, path.stem) for path in sources}
+        self.objects = {path: self.compiled(path, f"{path.parent.name}-{path.stem}") for path in sources}
 
     def compiled(self, source: Path, name: str) -> Path:
         """The object of a source."""
