@@ -26,8 +26,8 @@ _STARTS = (None, 1e-2, 1e-4)
 _SAMPLE, _FEWER, _MANY = 4096, 1024, 10_000
 """How many points are searched first; fewer of many, so that the search takes no longer than the fit."""
 
-_FEW = 8  # points a cluster; then a larger sample is searched
-_LARGER = 4
+_FEW, _LARGER = 8, 4  # points a cluster; then a sample so many times as large is searched
+_STATES = 10  # points a row, on average: so many copies are what the data consist of
 _ROUNDS = 5  # at most, from the best start on
 _SAME = 0.1  # of a logarithm: a prior that has changed less is the last
 _MORE_FITS = 3  # of all points, at most
@@ -62,7 +62,7 @@ def fit_with_prior(
     taken, positive = taking_part(points, weights, present)
     is_free = settings.structure is None and isinstance(settings.init, str) and point_set(taken).n_points < MANY
     originals = originals_of(taken) if found.has_copies and is_free else None
-    if originals is None:
+    if originals is None or len(np.unique(originals)) * _STATES < len(originals):
         fitted = _of_all(of_all, found, points, weights)
     else:
         fitted = _of_rows(of_all, found, taken, positive, originals)

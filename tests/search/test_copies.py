@@ -99,6 +99,20 @@ def test_all_points_count_though_clusters_are_those_of_rows():
     assert weighted.n_clusters_ == model.n_clusters_ == 3
 
 
+@pytest.mark.parametrize("times", [8, 12])
+def test_rows_that_are_there_more_than_ten_times_are_states(times):
+    """Then copies count, and the fit is one of all points; else J would be higher with clusters of copies."""
+    X = datasets.load_iris().data
+    points = np.repeat(X, times, axis=0)
+    model = MAPDPM().fit(points)
+    of_points = MAPDPM(likelihood=model.likelihood_).fit(points).log_joint_
+    if times > 10:
+        assert model.log_joint_ > of_points - 1e-6
+    else:
+        assert model.log_joint_ < of_points - 1.0
+        assert model.n_clusters_ == MAPDPM().fit(X).n_clusters_
+
+
 @pytest.mark.parametrize("weights", ["3", "1 to 5", "exponential", "survey"])
 def test_weights_change_no_number_of_clusters(weights):
     X, z, rng = three(3)
