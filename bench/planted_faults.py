@@ -106,8 +106,8 @@ PYTHON = (
     Fault("search: clusters of copies", "if found.has_copies and is_free", "if False", "search/test_copies.py"),
     Fault(
         "search: all columns are linked",
-        "most.max(axis=1) > ENOUGH",
-        "most.max(axis=1) > -np.inf",
+        "gains.max(axis=1) > ENOUGH",
+        "gains.max(axis=1) > -np.inf",
         "search/test_shape.py",
     ),
     Fault(

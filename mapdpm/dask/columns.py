@@ -1,4 +1,4 @@
-"""What the columns of chunks are: kinds that a sample shows and no chunk contradicts (docs/maths.md, section 36)."""
+"""The columns of chunks: kinds that a sample shows and no chunk contradicts (docs/maths.md, section 36)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mapdpm.search.widths import family_to_fit
 
 
 class Looked(NamedTuple):
-    """Chunks after a first look: what a fit does with their columns, passes over them, and a sample."""
+    """Chunks after a first look: the plan for their columns, passes over them, and a sample."""
 
     plan: Plan
     run: OnDask
@@ -70,7 +70,7 @@ def _named(run: OnDask, points: Any) -> Any:
 
 
 def _plan_of(model: Any, run: OnDask, X: Any) -> Plan:
-    """What a fit does with the columns of ``X``, a sample.
+    """The plan for the columns of ``X``, a sample.
 
     A column that is a flag or a count there and not in all chunks is a number; ValueError where the user said what it
     is.

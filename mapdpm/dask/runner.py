@@ -43,7 +43,7 @@ class Counted(NamedTuple):
     names: Names | None
     moments: Vector | None
     ends: Ends | None = None
-    """What lies in each column, where there are columns."""
+    """The ends of each column, where there are columns."""
     error: str | None = None
 
 

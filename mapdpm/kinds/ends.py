@@ -1,4 +1,4 @@
-"""What is known of columns without all of their rows: whether the others fit the kind that some rows show."""
+"""The ends of columns: whether all rows fit the kind that some of them show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mapdpm.protocol import Matrix, Vector
 
 
 class Ends(NamedTuple):
-    """The smallest and the largest value of each column, and what lies between; missing values are left aside.
+    """The smallest and the largest value of each column, and whether others lie between; missing values are left aside.
 
     Examples
     --------

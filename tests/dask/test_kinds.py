@@ -59,13 +59,11 @@ def test_names_kinds_and_shapes_are_the_users():
     assert model.log_joint_ == pytest.approx(in_memory.log_joint_, rel=1e-9)
     assert labels_of(model, frame).tolist() == in_memory.labels_.tolist()
     assert model.relevant_.tolist() == [True, True, False]
-    full = {"covariance": "full", "relevance": "all"}
-    model, in_memory = (fit(MAPDPM(**full)) for fit in (_of_correlated, lambda m: m.fit(TABLES["correlated"])))
-    assert model.log_joint_ == pytest.approx(in_memory.log_joint_, rel=1e-9)
-
-
-def _of_correlated(model):
-    return on_dask.fit(model, chunks_of(TABLES["correlated"]))
+    X = TABLES["correlated"]
+    for covariance in ("full", "auto"):
+        parameters = {"covariance": covariance, "relevance": "all"}
+        model, in_memory = on_dask.fit(MAPDPM(**parameters), chunks_of(X)), MAPDPM(**parameters).fit(X)
+        assert model.log_joint_ == pytest.approx(in_memory.log_joint_, rel=1e-9)
 
 
 @pytest.mark.parametrize(("name", "column", "kind"), [("a flag", 1, "flag"), ("counts", 0, "count")])

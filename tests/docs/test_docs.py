@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import tokenize
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -261,3 +262,11 @@ def test_a_wrong_example_fails(tmp_path):
         run_c(Block("c", "int main(void) { return 1; }\n", 1), "here", tmp_path)
     with pytest.raises(AssertionError, match="unused variable"):
         run_c(Block("c", "int main(void) { int unused; return 0; }\n", 1), "here", tmp_path)
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file != "docs/papers.md"])
+def test_no_page_has_a_paragraph_twice(file):
+    """Each fact once: an edit that goes wrong may repeat half a page. papers.md is written by a script."""
+    text = re.sub(r"^```.*?^```$", "", (ROOT / file).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    said = Counter(each for each in text.split("\n\n") if len(each) > 80)
+    assert [each for each, times in said.items() if times > 1] == []
