@@ -74,6 +74,9 @@ SOURCES = (
     "features/silence.c",
     "features/window.c",
     "features/spread.c",
+    "features/smooth.c",
+    "features/autoperiod.c",
+    "features/pca.c",
     "features/features_kinds.c",
     "features/features_snapshot.c",
 )

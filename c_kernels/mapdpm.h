@@ -630,6 +630,11 @@ int mapdpm_alarm_init(mapdpm_alarm *alarm, mapdpm_real level, int64_t hold, uint
 int mapdpm_alarm_update(mapdpm_alarm *alarm, mapdpm_real surprise);
 int mapdpm_alarm_update_at(mapdpm_alarm *alarm, mapdpm_real surprise, int64_t microseconds);
 
+/* Combine a surprise with those before it, with weights that fade with a span of n points, as a mean of n points has:
+ * for anomalies that last. The result is a tail probability again, whatever the dependence of the points
+ * (docs/maths.md (189)). *mean is 0 before the first point. n = 1, and NaN, change nothing: the result is the surprise. */
+mapdpm_real mapdpm_combine_surprise(mapdpm_real *mean, mapdpm_real surprise, uint32_t n);
+
 /* ---- features: causal transformers before a learner -------------------------------------------------------------- */
 
 /* The kinds of steps, and the fields of mapdpm_step that each uses besides its source. All other fields are 0. */
@@ -649,8 +654,14 @@ enum mapdpm_step_kind {
     MAPDPM_STEP_SILENCE = 10,   /* n: the tail probability of the gap of time before the point, 1 for the first n
                                  * points; and the gap in seconds. Only with times */
     MAPDPM_STEP_WINDOW = 11,    /* n, first: the point, and every first-th of the n - 1 points before it */
-    MAPDPM_STEP_SPREAD = 12     /* n, offset, half_life, as SEASONAL: the point over the root mean square of its hour or
+    MAPDPM_STEP_SPREAD = 12,    /* n, offset, half_life, as SEASONAL: the point over the root mean square of its hour or
                                  * day before it. Only with times */
+    MAPDPM_STEP_SMOOTH = 13,    /* n: the mean of the point and the n - 1 points before it */
+    MAPDPM_STEP_AUTOPERIOD = 14, /* n, first: the means of `first` equal parts, 2 to n / 2, of the last half period, whose
+                                 * length the first n points tell. A result comes from the n-th point on */
+    MAPDPM_STEP_PCA = 15        /* n, first: so many principal components of the first n rows, at most as many as there
+                                 * are features and 256, and the logarithm of what they leave of a row. A result comes
+                                 * from the n-th row on. A row with a missing value is left out, and has none */
 };
 
 /* A step of a pipeline: a function of the result of an earlier step. */
@@ -707,6 +718,8 @@ int mapdpm_features_many(mapdpm_features *features, const mapdpm_real *x, const 
 
 /* Step i of a pipeline, counted from 0. */
 int mapdpm_features_get_step(const mapdpm_features *features, uint32_t i, mapdpm_step *step);
+/* The period in points that step i, of MAPDPM_STEP_AUTOPERIOD, has found; 0 where there is none, or none yet. */
+uint32_t mapdpm_features_period(const mapdpm_features *features, uint32_t i);
 
 /* The whole pipeline, bit for bit, in the container of docs/format.md. */
 size_t mapdpm_features_file_bytes(const mapdpm_features *features);

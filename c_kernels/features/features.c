@@ -10,6 +10,22 @@ typedef struct {
 
 /* ---- checks of steps --------------------------------------------------------------------------------------------- */
 
+/* Whether `first` is within the limits that the kind has; 0 where it has none. */
+static int is_first(const mapdpm_step *t, uint32_t is)
+{
+    const uint32_t first = t->first, n = t->n;
+
+    if ((is & USES_BAND) != 0)
+        return first >= 1;
+    if ((is & USES_EVERY) != 0)
+        return first >= 1 && first <= n;
+    if ((is & HAS_PARTS) != 0)
+        return first >= 2 && first <= n / 2;
+    if ((is & HAS_COMPONENTS) != 0)
+        return first >= 1 && first <= MOST_AXES;
+    return first == 0;
+}
+
 /* Whether the fields that the kind uses are valid, and those that it does not use are 0. */
 static int are_fields(const mapdpm_step *t, const step_kind *kind)
 {
@@ -20,8 +36,7 @@ static int are_fields(const mapdpm_step *t, const step_kind *kind)
         return 0;
     if (t->second != 0 && (is & USES_SECOND) == 0)
         return 0;
-    if ((is & USES_BAND) != 0 ? !(t->first >= 1 && t->first < t->end && t->end <= n / 2 + 1)
-                              : (t->end != 0 || ((is & USES_EVERY) != 0 ? t->first < 1 || t->first > n : t->first != 0)))
+    if (!is_first(t, is) || ((is & USES_BAND) != 0 ? t->end <= t->first || t->end > n / 2 + 1 : t->end != 0))
         return 0;
     if (t->offset != 0 && ((is & USES_OFFSET) == 0 || t->offset < -MINUTES_OF_DAY || t->offset > MINUTES_OF_DAY))
         return 0;
@@ -33,9 +48,9 @@ static int are_fields(const mapdpm_step *t, const step_kind *kind)
 }
 
 /* The reals of the state of a valid step, of each feature of its source; its counters. */
-static uint32_t reals_in(const mapdpm_step *t, const step_kind *kind)
+static uint32_t reals_in(const mapdpm_step *t, const step_kind *kind, uint32_t D)
 {
-    return kind->state[0] + kind->state[1] * t->n + kind->state[2] * n_bins(t);
+    return kind->state[0] + kind->state[1] * t->n + kind->state[2] * n_bins(t) + kind->state[3] * D;
 }
 
 static uint32_t counters_in(const step_kind *kind, uint32_t D)
@@ -57,6 +72,10 @@ static outcome outcome_of(const mapdpm_step *t, const step_kind *kind, uint32_t 
         width *= (uint64_t)t->n + 1;
     if ((kind->is & USES_EVERY) != 0)
         width *= (t->n - 1) / t->first + 1;
+    if ((kind->is & HAS_PARTS) != 0)
+        width *= t->first;
+    if ((kind->is & HAS_COMPONENTS) != 0)
+        width = width >= t->first && width <= MOST_AXES ? (uint64_t)t->first + 1 : 0;
     if ((kind->is & HAS_LENGTHS) != 0)
         width *= 2;
     if ((kind->is & IS_PAIR) != 0)
@@ -113,7 +132,7 @@ static uint64_t lay_out_steps(mapdpm_features *f, planned_step *planned, const m
             p->at_words = (uint32_t)words;
         }
         of[i + 1] = o;
-        state += (uint64_t)D * reals_in(&t, kind);
+        state += (uint64_t)D * reals_in(&t, kind, D);
         derived += (uint64_t)n_table + o.width;
         words += counters_in(kind, D);
         f->timed |= (kind->is & NEEDS_TIMES) != 0 ? 1u : 0u;
@@ -211,6 +230,13 @@ int mapdpm_features_get_step(const mapdpm_features *f, uint32_t i, mapdpm_step *
     return MAPDPM_OK;
 }
 
+uint32_t mapdpm_features_period(const mapdpm_features *f, uint32_t i)
+{
+    if (is_no_pipeline(f) || i >= f->n_steps || steps_of(f)[i].step.kind != MAPDPM_STEP_AUTOPERIOD)
+        return 0;
+    return counters_of(f)[steps_of(f)[i].at_words + AUTOPERIOD_PERIOD];
+}
+
 /* Whether a point can be transformed. */
 static int check_of(const mapdpm_features *f, const md_real *x, const int64_t *microseconds)
 {
@@ -241,21 +267,41 @@ static void put_result(md_real *to, const md_real *from, uint32_t n)
     }
 }
 
-/* Run a step whose source has a result. Returns 1 if something came out. */
+/* Whether the point came, or a result of a step with it. */
+static uint32_t came(const planned_step *steps, uint32_t source)
+{
+    return source == 0 || steps[source - 1].emits != 0 ? 1u : 0u;
+}
+
+static int has_missing(const md_real *x, uint32_t D)
+{
+    uint32_t d;
+
+    for (d = 0; d < D; d++)
+        if (is_missing(x[d]))
+            return 1;
+    return 0;
+}
+
+/* Run a step whose sources have a result. Returns 1 if something came out. */
 static uint32_t run(const step_run *r)
 {
     const planned_step *const p = r->p;
     const step_kind *const kind = features_kind(p->step.kind);
     md_real *const result = r->result;
 
+    if ((kind->is & HAS_COMPONENTS) != 0 && has_missing(r->x, p->from))
+        return 0;
     if ((kind->is & IN_BLOCKS) == 0) {
         kind->run(r);
+        if ((kind->is & WARMS_UP) != 0 && r->words[0] < p->step.n)
+            return 0;
     } else {
         r->words[0]++;
         kind->run(r);
         if (r->words[0] < p->step.n)
             return 0;
-        memset(r->state, 0, (size_t)p->from * reals_in(&p->step, kind) * sizeof(md_real));
+        memset(r->state, 0, (size_t)p->from * reals_in(&p->step, kind, p->from) * sizeof(md_real));
         memset(r->words, 0, counters_in(kind, p->from) * sizeof(uint32_t));
     }
     put_result(result, result, p->width);
@@ -277,7 +323,7 @@ static int transform(mapdpm_features *f, const md_real *x, const int64_t *micros
         planned_step *const p = steps + i;
         const uint32_t source = p->step.source, second = p->step.second;
 
-        emits = source == 0 || steps[source - 1].emits != 0;
+        emits = came(steps, source) & came(steps, second);
         if (emits != 0) {
             r.p = p;
             r.x = source == 0 ? derived : derived + steps[source - 1].at_result;

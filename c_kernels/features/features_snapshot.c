@@ -97,6 +97,8 @@ static int is_state(const mapdpm_features *f, const planned_step *p)
 
     if ((kind->is & IN_BLOCKS) != 0 && words[0] >= p->step.n)
         return 0;
+    if ((kind->is & WARMS_UP) != 0 && words[0] > p->step.n)
+        return 0;
     return kind->is_state == NULL || kind->is_state(p, state_of(f) + p->at_state, words);
 }
 

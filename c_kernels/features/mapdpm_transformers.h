@@ -14,6 +14,7 @@ static inline int is_no_pipeline(const mapdpm_features *f) { return f == NULL ||
 enum { MOST_STEPS = 64 };
 #define LARGEST_WIDTH UINT32_C(65536)
 #define LARGEST_BLOCK UINT32_C(1048576)
+enum { MOST_AXES = 256 };
 enum { HOURS = 24, DAYS = 7, HOURS_OF_WEEK = 168, MINUTES_OF_DAY = 1440 };
 
 /* The largest value of a point or a result: the squares of a block have a sum. */
@@ -49,8 +50,15 @@ enum {
     IN_BLOCKS = 512, /* n points give one result. The first counter is the points of the block; all is 0 after it */
     HAS_LENGTHS = 1024, /* the result has a length behind each of them: twice the features of the source */
     IS_PAIR = 2048,     /* the result has two features, whatever the source */
-    USES_EVERY = 4096   /* first is 1 to n; the result has the source's features for every so many of n points */
+    USES_EVERY = 4096,  /* first is 1 to n; the result has the source's features for every so many of n points */
+    HAS_PARTS = 8192,   /* first is 2 to n / 2; the result has the source's features so many times */
+    HAS_COMPONENTS = 16384, /* first is 1 to the features of the source, at most MOST_AXES; the result has one more.
+                             * A row with a missing value has no result, and the step does not see it */
+    WARMS_UP = 32768 /* no result comes before the first counter, of points, is n. It stays n */
 };
+
+/* The counters of AUTOPERIOD. */
+enum { AUTOPERIOD_POINTS, AUTOPERIOD_AT, AUTOPERIOD_PART, AUTOPERIOD_PERIOD, AUTOPERIOD_WORDS };
 
 /* What a step works on at a point. */
 typedef struct {
@@ -66,7 +74,7 @@ typedef struct {
 
 typedef struct {
     uint16_t is;      /* the sum of what it is */
-    uint8_t state[3]; /* reals of each feature of the source: so many, and so many for each of n, and for each bin */
+    uint8_t state[4]; /* reals of each feature of the source: so many, and for each of n, each bin, and each feature */
     uint8_t words[2]; /* counters of the step; behind them, of each feature */
     uint8_t table;    /* coefficients of the step; of each bin where it has a band */
     /* Compute the coefficients. NULL: there are none. */
@@ -79,7 +87,7 @@ typedef struct {
 
 MAPDPM_INTERNAL_CONSTANT const step_kind features_lag, features_difference, features_centre, features_seasonal,
     features_rms, features_crest, features_band, features_join, features_stuck, features_silence,
-    features_window, features_spread;
+    features_window, features_spread, features_smooth, features_autoperiod, features_pca;
 
 /* The kind of a number; NULL where there is none. */
 MAPDPM_INTERNAL const step_kind *features_kind(uint32_t kind);

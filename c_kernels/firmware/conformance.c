@@ -214,8 +214,8 @@ static int run(int kind, uint32_t *crc)
     return error;
 }
 
-/* Features of the stream with missing values at each point, and of blocks of the stream that drifts. */
-enum { POINTWISE, BLOCKS, PIPELINES };
+/* Features of the stream with missing values at each point, and of blocks and of windows of the stream that drifts. */
+enum { POINTWISE, BLOCKS, WINDOWS, PIPELINES };
 #ifdef PIPELINES_ONLY
 enum { PIPELINES_HERE = PIPELINES };
 #else
@@ -239,15 +239,24 @@ static int transform(int which, uint32_t *crc)
         {MAPDPM_STEP_JOIN, 4, 3, 0, 0, 0, 0, 0, 0},   {MAPDPM_STEP_SEASONAL, 5, 0, 7, 0, 0, 0, 0, 0},
         {MAPDPM_STEP_JOIN, 5, 6, 0, 0, 0, 0, 0, 0},
     };
-    const mapdpm_step *const steps = which == POINTWISE ? pointwise : blocks;
-    const uint32_t n_steps = which == POINTWISE ? sizeof pointwise / sizeof *pointwise : sizeof blocks / sizeof *blocks;
+    static const mapdpm_step windows[] = {
+        {MAPDPM_STEP_SMOOTH, 0, 0, 5, 0, 0, 0, 0, 0},
+        {MAPDPM_STEP_AUTOPERIOD, 1, 0, 32, 3, 0, 0, 0, 0},
+        {MAPDPM_STEP_PCA, 2, 0, 40, 2, 0, 0, 0, 0},
+    };
+    static const struct {
+        const mapdpm_step *steps;
+        uint32_t n;
+    } programs[PIPELINES] = {{pointwise, sizeof pointwise / sizeof *pointwise},
+                             {blocks, sizeof blocks / sizeof *blocks},
+                             {windows, sizeof windows / sizeof *windows}};
     mapdpm_features *const f = (mapdpm_features *)(void *)memory;
     mapdpm_real x[N_FEATURES], out[12 * N_FEATURES];
     int64_t microseconds = -INT64_C(90000000000);
     data_stream g;
     uint32_t i, d;
     size_t n = 0;
-    int came = mapdpm_features_init(f, sizeof memory, steps, n_steps, N_FEATURES);
+    int came = mapdpm_features_init(f, sizeof memory, programs[which].steps, programs[which].n, N_FEATURES);
 
     stream_begins(&g, which == POINTWISE ? MISSING : DRIFT);
     for (i = 1; i <= N_POINTS && came >= 0; i++) {
@@ -269,6 +278,7 @@ static int transform(int which, uint32_t *crc)
 int main(void)
 {
     static const char *const names[] = {"stationary", "full", "warm-up", "drift", "missing", "groups", "states"};
+    static const char *const pipelines[] = {"features", "blocks", "windows"};
     uint32_t all = 0;
     int kind;
 
@@ -284,7 +294,7 @@ int main(void)
         const int error = transform(kind, &crc);
 
         all = crc_of_word(all, crc);
-        report_line(kind == POINTWISE ? "features" : "blocks", crc, error);
+        report_line(pipelines[kind], crc, error);
     }
     report_end(all, MAPDPM_STATE_BYTES(N_FEATURES, CLUSTERS));
     board_exit(0);

@@ -44,7 +44,7 @@ static size_t a_file(unsigned which, uint8_t *file, size_t capacity)
     uint32_t i;
 
     for (i = 0; i < n; i++) {
-        steps[i] = step_of_kind(1 + (which >> (2 + 5 * i) & 15u) % n_kinds(), 3);
+        steps[i] = step_of_kind(1 + (which >> (2 + 5 * i) & 15u) % n_kinds(), 4);
         steps[i].source = which >> (6 + 5 * i) & 1u ? i : 0;
         if ((features_kind(steps[i].kind)->is & USES_SECOND) != 0)
             steps[i].second = steps[i].source;

@@ -57,3 +57,15 @@ int mapdpm_alarm_update_at(mapdpm_alarm *alarm, mapdpm_real surprise, int64_t mi
         return update(alarm, surprise, microseconds);
     return update(alarm, surprise, alarm->now);
 }
+
+mapdpm_real mapdpm_combine_surprise(mapdpm_real *mean, mapdpm_real surprise, uint32_t n)
+{
+    const mapdpm_real least = FLOAT_OR_DOUBLE(1.17549435e-38, 2.2250738585072014e-308);
+    mapdpm_real value;
+
+    if (mean == NULL || n <= 1 || !is_tail(surprise))
+        return surprise;
+    *mean += (math_log(surprise > least ? surprise : least) - *mean) * (2 / ((mapdpm_real)n + 1));
+    value = math_exp(1 + *mean);
+    return value < 1 ? value : 1;
+}

@@ -13,7 +13,7 @@ static inline uint32_t n_kinds(void)
     return kind - 1;
 }
 
-/* A step of the point, or of the point and the point, with valid values in all fields that the kind uses. n >= 2. */
+/* A step of the point, or of the point and the point, with valid values in all fields that the kind uses. n >= 4. */
 static inline mapdpm_step step_of_kind(uint32_t kind, uint32_t n)
 {
     const uint32_t is = features_kind(kind)->is;
@@ -22,7 +22,8 @@ static inline mapdpm_step step_of_kind(uint32_t kind, uint32_t n)
     memset(&t, 0, sizeof t);
     t.kind = kind;
     t.n = (is & USES_SEASON) != 0 ? DAYS : ((is & USES_N) != 0 ? n : 0);
-    t.first = (is & USES_EVERY) != 0 ? 3 : ((is & USES_BAND) != 0 ? 1 : 0);
+    t.first = (is & USES_EVERY) != 0 ? 3 : ((is & (USES_BAND | HAS_COMPONENTS)) != 0 ? 1 : 0);
+    t.first += (is & HAS_PARTS) != 0 ? 2 : 0;
     t.end = (is & USES_BAND) != 0 ? n / 2 + 1 : 0;
     t.offset = (is & USES_OFFSET) != 0 ? -60 : 0;
     t.centred = (is & USES_CENTRED) != 0 ? 1 : 0;

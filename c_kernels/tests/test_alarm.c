@@ -21,9 +21,30 @@ static void points(int64_t hold, uint32_t debounce, const char *text)
     }
 }
 
+/* Equal surprises are e times themselves in the end; one alone counts for its weight; NaN and n = 1 change nothing. */
+static void combined(void)
+{
+    md_real mean = 0, last = 1;
+    int i;
+
+    CHECK(mapdpm_combine_surprise(&mean, LOW, 1) == LOW && mean == 0);
+    CHECK(mapdpm_combine_surprise(NULL, LOW, 9) == LOW);
+    CHECK(isnan(mapdpm_combine_surprise(&mean, (md_real)NAN, 9)) && mean == 0);
+    CHECK_NEAR(log((double)mapdpm_combine_surprise(&mean, LOW, 9)), 1 + 0.2 * log((double)LOW), 1e-5);
+    for (i = 0; i < 400; i++)
+        last = mapdpm_combine_surprise(&mean, LOW, 9);
+    CHECK_NEAR(log((double)last), 1 + log((double)LOW), 1e-5);
+    CHECK(mapdpm_combine_surprise(&mean, 0, 9) > 0);
+    for (i = 0; i < 400; i++)
+        last = mapdpm_combine_surprise(&mean, HIGH, 9);
+    CHECK(last == 1);
+}
+
 int main(void)
 {
     mapdpm_alarm alarm;
+
+    combined();
 
     points(3, 1, "hhLlhhlhhhLhhlhhhhL"); /* after three high points a low one is another episode */
     points(2, 1, "hLhlhlhhLllhhhL");

@@ -41,8 +41,8 @@ static void draw(uint64_t *state, md_real *x)
         x[d] = check_random(state) % 16 == 0 ? math_nan() : (md_real)check_uniform(state);
 }
 
-/* A file at any point, and pieces of any length, change nothing. `every` points give a result. */
-static void files_and_pieces(const mapdpm_step *program, uint32_t n, uint32_t every)
+/* A file at any point, and pieces of any length, change nothing. Returns the number of results of N points. */
+static size_t files_and_pieces(const mapdpm_step *program, uint32_t n)
 {
     mapdpm_features *const a = begin(first, program, n), *const b = begin(second, program, n);
     md_real x[N * D], out[N * MOST_WIDTH], row[MOST_WIDTH];
@@ -56,7 +56,6 @@ static void files_and_pieces(const mapdpm_step *program, uint32_t n, uint32_t ev
         times[i] = (int64_t)i * 5 * HOUR / 3 - 40 * HOUR;
     }
     CHECK_OK(mapdpm_features_many(a, x, times, N, out, rows, &done));
-    CHECK(done == N / every);
     for (i = 0; i < N; i++) {
         const int came = mapdpm_features_step(b, x + i * D, times + i, row);
 
@@ -75,6 +74,7 @@ static void files_and_pieces(const mapdpm_step *program, uint32_t n, uint32_t ev
     CHECK_OK(mapdpm_features_reset(a));
     (void)begin(second, program, n);
     CHECK(memcmp(first, second, a->bytes) == 0);
+    return done;
 }
 
 static void formulas(void)
@@ -106,6 +106,48 @@ static void formulas(void)
     CHECK(fabs((double)out[0] - 2) < 1024 * EPS + 1e-12);
 }
 
+/* A wave of 10 points, which grows, has that period, whatever the other feature does; parts are of 3 points. */
+static void period_and_parts(void)
+{
+    static const mapdpm_step windows = {MAPDPM_STEP_AUTOPERIOD, 0, 0, 100, 2, 0, 0, 0, 0};
+    static const int wave[10] = {0, 3, 5, 5, 3, 0, -3, -5, -5, -3};
+    mapdpm_features *const f = begin(first, &windows, 1);
+    md_real x[D] = {0, 7}, out[MOST_WIDTH];
+    int i;
+
+    for (i = 0; i < 100; i++) {
+        x[0] = (md_real)((i + 50) * wave[i % 10]);
+        CHECK(mapdpm_features_period(f, 0) == 0);
+        CHECK(mapdpm_features_step(f, x, NULL, out) == (i == 99));
+    }
+    CHECK(mapdpm_features_period(f, 0) == 10 && mapdpm_features_period(f, 1) == 0 && mapdpm_features_period(NULL, 0) == 0);
+    CHECK_NEAR(out[0], (149 * -3 + 148 * -5 + 147 * -5) / 3.0, 4096 * EPS);
+    CHECK_NEAR(out[2], (146 * -3 + 145 * 0 + 144 * 3) / 3.0, 4096 * EPS);
+    CHECK(out[1] == 7 && out[3] == 7);
+}
+
+/* Points about (1, 2) on a line of slope 4 / 3, and then one beside it. */
+static void components(void)
+{
+    static const mapdpm_step axis = {MAPDPM_STEP_PCA, 0, 0, 5, 1, 0, 0, 0, 0};
+    mapdpm_features *const f = begin(first, &axis, 1);
+    md_real x[D], out[MOST_WIDTH];
+    int i;
+
+    for (i = -2; i <= 2; i++) {
+        x[0] = (md_real)(1 + 3 * i);
+        x[1] = (md_real)(2 + 4 * i);
+        CHECK(mapdpm_features_step(f, x, NULL, out) == (i == 2));
+    }
+    CHECK_NEAR(out[0], 10, 64 * EPS);
+    CHECK_NEAR(out[1], log(1e-9), 0.01);
+    x[0] = 1 + 3 - 8;
+    x[1] = 2 + 4 + 6;
+    CHECK(mapdpm_features_step(f, x, NULL, out) == 1);
+    CHECK_NEAR(out[0], 5, 256 * EPS); /* as the second point */
+    CHECK_NEAR(out[1], log(100 / 50.0 + 1e-9), 256 * EPS);
+}
+
 static void refuses(mapdpm_step step, uint32_t n_steps)
 {
     mapdpm_step both[2];
@@ -135,6 +177,12 @@ static void refusals(void)
         {MAPDPM_STEP_BAND, 0, 0, 8, 2, 2, 0, 0, 0},
         {MAPDPM_STEP_BAND, 0, 0, 8, 2, 6, 0, 0, 0},
         {MAPDPM_STEP_JOIN, 1, 2, 0, 0, 0, 0, 0, 0},
+        {MAPDPM_STEP_SMOOTH, 0, 0, 4, 1, 0, 0, 0, 0},
+        {MAPDPM_STEP_AUTOPERIOD, 0, 0, 9, 1, 0, 0, 0, 0},
+        {MAPDPM_STEP_AUTOPERIOD, 0, 0, 9, 5, 0, 0, 0, 0},
+        {MAPDPM_STEP_AUTOPERIOD, 0, 0, 1048576, 65536, 0, 0, 0, 0}, /* too wide */
+        {MAPDPM_STEP_PCA, 0, 0, 9, 0, 0, 0, 0, 0},
+        {MAPDPM_STEP_PCA, 0, 0, 9, D + 1, 0, 0, 0, 0},
     };
     static const mapdpm_step apart[] = {{MAPDPM_STEP_RMS, 0, 0, 4, 0, 0, 0, 0, 0}, {MAPDPM_STEP_JOIN, 1, 0, 0, 0, 0, 0, 0, 0}};
     const mapdpm_step unknown = {n_kinds() + 1, 0, 0, 2, 0, 0, 0, 0, 0};
@@ -266,8 +314,12 @@ static void each_kind(void)
     CHECK(n_kinds() >= MAPDPM_STEP_JOIN && features_kind(0) == NULL && features_kind(UINT32_MAX) == NULL);
     for (kind = 1; kind <= n_kinds(); kind++) {
         const mapdpm_step step = step_of_kind(kind, 8);
+        const size_t done = files_and_pieces(&step, 1);
 
-        files_and_pieces(&step, 1, (features_kind(kind)->is & IN_BLOCKS) != 0 ? 8 : 1);
+        if ((features_kind(kind)->is & WARMS_UP) != 0)
+            CHECK(done > 0 && done <= N - step.n + 1);
+        else
+            CHECK(done == ((features_kind(kind)->is & IN_BLOCKS) != 0 ? N / 8 : N));
         fields(&step);
         neighbours(&step);
         if ((features_kind(kind)->is & IN_BLOCKS) != 0)
@@ -279,9 +331,11 @@ static void each_kind(void)
 
 int main(void)
 {
-    files_and_pieces(steps, N_STEPS, 8);
-    files_and_pieces(steps, POINTWISE, 1);
+    CHECK(files_and_pieces(steps, N_STEPS) == N / 8);
+    CHECK(files_and_pieces(steps, POINTWISE) == N);
     formulas();
+    period_and_parts();
+    components();
     refusals();
     forgeries(steps, N_STEPS);
     each_kind();

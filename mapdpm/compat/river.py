@@ -232,8 +232,8 @@ class Features(Transformer):  # type: ignore[misc]  # likewise
     Parameters
     ----------
     pipeline : Transformer or str
-        Features of ``mapdpm.features``, or their text. Blocks such as ``RMS`` are refused: river wants a result at each
-        point.
+        Features of ``mapdpm.features``, or their text. Blocks such as ``RMS``, and what has a warm-up, such as
+        ``Series``, are refused: river wants a result at each point.
     time : str or None
         Name of the entry with the time of each point in seconds since 1970 (UTC) or as a datetime, which is no feature.
         Without it, ``learn_one`` takes ``t``, by keyword; ``transform_one`` of a new point has the last time then.
@@ -247,7 +247,8 @@ class Features(Transformer):  # type: ignore[misc]  # likewise
     Raises
     ------
     ValueError
-        Blocks; a text that is wrong; or, of a point, numbers that are infinite, or no time where seasons need one.
+        Blocks or a warm-up; a text that is wrong; or, of a point, numbers that are infinite, or no time where seasons
+        need one.
 
     Examples
     --------
@@ -265,6 +266,9 @@ class Features(Transformer):  # type: ignore[misc]  # likewise
         self._own = parse(pipeline) if isinstance(pipeline, str) else parse(repr(pipeline))
         if self._own.every != 1:
             msg = f"river wants a result at each point, but {self._own!r} gives one in {self._own.every}"
+            raise ValueError(msg)
+        if self._own.waits:
+            msg = f"river wants a result at each point, but the first points of {self._own!r}, a warm-up, have none"
             raise ValueError(msg)
         self.features: Columns = ()
         self._last: tuple[Any, dict[Hashable, Any], dict[Hashable, float]] | None = None

@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING
 from mapdpm.deprecated import old_names
 from mapdpm.features.blocks import RMS, BandEnergy, CrestFactor
 from mapdpm.features.lengths import Silence, Stuck
-from mapdpm.features.points import Centre, Difference, Lag, Seasonal, Spread, Window
+from mapdpm.features.points import Centre, Difference, Lag, Seasonal, Smooth, Spread, Window
+from mapdpm.features.series import PCA, Autoperiod, Series
 from mapdpm.features.transformer import Pipeline, Transformer, Union, parse
 
 __all__ = [
+    "PCA",
     "RMS",
+    "Autoperiod",
     "BandEnergy",
     "Centre",
     "CrestFactor",
@@ -17,7 +20,9 @@ __all__ = [
     "Lag",
     "Pipeline",
     "Seasonal",
+    "Series",
     "Silence",
+    "Smooth",
     "Spread",
     "Stuck",
     "Transformer",

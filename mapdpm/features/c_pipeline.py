@@ -14,6 +14,8 @@ JOIN = 8
 """The kind of step that puts two results side by side; all other kinds have classes."""
 MOST_STEPS = 64
 _ALIGNMENT = 8
+_MOST_COLUMNS = 256
+"""Columns of principal components: MOST_AXES in C."""
 
 
 class Step(NamedTuple):
@@ -50,6 +52,7 @@ class CPipeline:
         given = _structures(ffi, steps)
         n_bytes = lib.mapdpm_features_bytes(given, len(steps), n_features)
         if not n_bytes:
+            _refuse_components(dtype, steps, n_features)
             msg = (
                 f"the features are too many or too long for one pipeline: {len(steps)} steps of {n_features} columns; "
                 f"at most {MOST_STEPS} steps, 65536 columns and 2 GB are possible"
@@ -94,6 +97,11 @@ class CPipeline:
             self.lib.mapdpm_features_get_step(self.head, i, step)
             found.append(Step(*(getattr(step, name) for name in Step._fields)))
         return found
+
+    def period(self) -> int | None:
+        """The period that a step has found, the first such step; None where there is none."""
+        found = (int(self.lib.mapdpm_features_period(self.head, i)) for i in range(self.head.n_steps))
+        return next((period for period in found if period), None)
 
     def matches(self, steps: list[Step]) -> bool:
         """Whether these are its steps, with reals rounded to its type."""
@@ -151,6 +159,18 @@ class CPipeline:
             most = f"{_limit(self.dtype):.3g}, the largest value of {self.dtype.name} features"
             return ValueError(f"{where} has {x[d]:g} at feature {d}, beyond {most}; rescale")
         return RuntimeError(f"the C library refused a call: {error}")
+
+
+def _refuse_components(dtype: str, steps: list[Step], n_features: int) -> None:
+    """ValueError where principal components have too few or too many columns."""
+    lib, _ = modules(dtype)
+    for step in steps:
+        if step.kind != lib.MAPDPM_STEP_PCA:
+            continue
+        D = CPipeline.new(dtype, steps[: step.source], n_features).width if step.source else n_features
+        if not step.first <= D <= _MOST_COLUMNS:
+            msg = f"PCA needs {step.first} to {_MOST_COLUMNS} columns, but gets {D}; m is {step.first}"
+            raise ValueError(msg)
 
 
 def _limit(dtype: np.dtype[Any]) -> float:

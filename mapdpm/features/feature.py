@@ -47,7 +47,7 @@ class Feature(Transformer):
         return [f"{name} {self.label.format_map(vars(self))}" for name in names]
 
 
-_Kind = TypeVar("_Kind", bound=type[Feature])
+_Kind = TypeVar("_Kind", bound=type[Transformer])
 
 
 @dataclass_transform(eq_default=False)

@@ -119,6 +119,40 @@ class Centre(Feature):
     kind, example, label = 3, "Centre(5)", "centred"
 
 
+@feature
+class Smooth(Feature):
+    """The mean of the point and the ``n`` - 1 points before it, docs/maths.md (186).
+
+    Of features, or of scores: minus the logarithms of surprises, say. Until n points are known it is the mean of those.
+    NaN is left out; where all n are NaN, the result is. Rounding does not add up, as in ``Centre``. O(D) a point;
+    D (n + 4) reals.
+
+    Parameters
+    ----------
+    n : int
+        Number of points of the mean, 1 to 2^20.
+    dtype : {"float64", "float32"}
+        The real type, as on a chip.
+
+    Raises
+    ------
+    ValueError
+        A parameter is invalid.
+
+    Examples
+    --------
+    >>> from mapdpm.features import Smooth
+    >>> Smooth(2).transform_many([[1.0], [3.0], [6.0]]).tolist()
+    [[1.0], [2.0], [4.5]]
+    """
+
+    n: int
+    _: KW_ONLY
+    dtype: str = "float64"
+
+    kind, example, label = 13, "Smooth(3)", "smooth"
+
+
 class _ByTime(Feature):
     """A transformer with a bin for each hour or day of local time, whose visits fade."""
 

@@ -34,6 +34,11 @@ class Running(Transforming, abc.ABC):
         return 1
 
     @property
+    def waits(self) -> bool:
+        """Whether the first points, a warm-up, have no result."""
+        return False
+
+    @property
     def needs_times(self) -> bool:
         """Whether each point needs its time ``t``."""
         return False
@@ -122,7 +127,7 @@ class Running(Transforming, abc.ABC):
         rows = self._new(points.shape[1]).many(points, times)[0]
         names = column_names(X) if self._pipeline is None else None
         named = self.names_for(self._names_in(points.shape[1], names))
-        return self._in_container(rows, named, X if self.every == 1 else None)
+        return self._in_container(rows, named, X if len(rows) == len(points) else None)
 
     def fit_transform(self, X: Any, y: Any = None, t: Any = None) -> Any:
         """``fit(X).transform(X, t)``."""
@@ -174,6 +179,11 @@ class Running(Transforming, abc.ABC):
     def nbytes(self) -> int:
         """Bytes of the memory; 0 while the number of columns is unknown."""
         return 0 if self._pipeline is None else self._pipeline.nbytes
+
+    @property
+    def period_(self) -> int | None:
+        """The period, in points, that an ``Autoperiod`` in it has found; None where there is none, or none yet."""
+        return None if self._pipeline is None else self._pipeline.period()
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -40,7 +41,8 @@ def _made(node: ast.expr, kinds: Kinds, dtype: str | None) -> Any:
 
 def _called(node: ast.Call, name: str, kinds: Kinds, dtype: str | None) -> Any:
     if name not in kinds:
-        msg = f"there are no features {name!r}; known are {', '.join(sorted(kinds, key=lambda each: kinds[each].kind))}"
+        numbered = sorted(kinds, key=lambda each: getattr(kinds[each], "kind", math.inf))
+        msg = f"there are no features {name!r}; known are {', '.join(numbered)}"
         raise ValueError(msg)
     try:
         given = [ast.literal_eval(each) for each in node.args]

@@ -134,6 +134,11 @@ class _Parts(Transformer):
         return self.parts[0].dtype
 
     @property
+    def waits(self) -> bool:
+        """Whether the first points, a warm-up, have no result."""
+        return any(part.waits for part in self.parts)
+
+    @property
     def needs_times(self) -> bool:
         """Whether each point needs its time ``t``."""
         return any(part.needs_times for part in self.parts)

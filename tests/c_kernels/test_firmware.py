@@ -13,7 +13,9 @@ import pytest
 from compiling import FIRMWARE, SOURCE
 from mapdpm import NormalGamma, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM
 from mapdpm.features import (
+    PCA,
     RMS,
+    Autoperiod,
     BandEnergy,
     Centre,
     CrestFactor,
@@ -21,6 +23,7 @@ from mapdpm.features import (
     Lag,
     Seasonal,
     Silence,
+    Smooth,
     Spread,
     Stuck,
     Window,
@@ -159,13 +162,18 @@ BLOCKS = (
     Step(Seasonal.kind, 5, n=7),
     Step(JOIN, 5, second=6),
 )
+WINDOWS = (
+    Step(Smooth.kind, 0, n=5),
+    Step(Autoperiod.kind, 1, n=32, first=3),
+    Step(PCA.kind, 2, n=40, first=2),
+)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_features_have_the_bits_of_the_chips(dtype):
-    """The two pipelines of firmware/conformance.c."""
+    """The three pipelines of firmware/conformance.c."""
     crc = 0
-    for steps, kind in ((POINTWISE, MISSING), (BLOCKS, DRIFT)):
+    for steps, kind in ((POINTWISE, MISSING), (BLOCKS, DRIFT), (WINDOWS, DRIFT)):
         pipeline, of_one = CPipeline.new(dtype, list(steps), D), 0
         for i, (x, _) in enumerate(points(kind), 1):
             for value in pipeline.one(x, -90_000_000_000 + 1_234_567_890 * i) or []:

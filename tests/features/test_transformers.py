@@ -240,10 +240,12 @@ def test_pieces_and_single_points_and_files_give_the_bits_of_one_call(dtype, cut
             found.append(rows)
             numbers += (at + first).tolist()
         np.testing.assert_array_equal(np.concatenate(found), whole)
-        assert numbers == places.tolist() == list(range(each.every - 1, 80, each.every))
+        assert numbers == places.tolist()
+        assert each.waits or numbers == list(range(each.every - 1, 80, each.every))
         one = pickle.loads(pickle.dumps(each)).reset()
         singly = [one.transform_one(x, when) for x, when in zip(X.tolist(), t.tolist(), strict=True)]
-        np.testing.assert_array_equal([row for row in singly if row is not None], whole)
+        came = np.array([row for row in singly if row is not None]).reshape(whole.shape)
+        np.testing.assert_array_equal(came, whole)
         assert [i for i, row in enumerate(singly) if row is not None] == numbers
         assert one.to_bytes() == each.to_bytes() == again.to_bytes()
         each.reset()

@@ -179,3 +179,54 @@ def spread(X, times, by, half_life=None, utc_offset=0.0):
         square = (np.sum(weights * here**2) + prior) / (np.sum(weights) + 1.0)
         out[t, d] = X[t, d] / math.sqrt(square) if square > 0.0 else np.sign(X[t, d])
     return out
+
+
+# ---- the shape of a series -------------------------------------------------------------------------------------------
+
+
+def smooth(X, n):
+    out = np.full_like(X, math.nan)
+    for t, d in np.ndindex(X.shape):
+        last = X[max(0, t + 1 - n) : t + 1, d]
+        last = last[~np.isnan(last)]
+        if len(last):
+            out[t, d] = math.fsum(last) / len(last)
+    return out
+
+
+def period_of(X):
+    """The lag of the highest local maximum of the mean autocorrelation of columns, from 4 to n / 2; else None."""
+    n = len(X)
+    columns = [x - np.nanmean(x) for x in X.T if np.nanmax(x) > np.nanmin(x)]
+    columns = [np.nan_to_num(x) / np.sqrt(np.nansum(x**2)) for x in columns]
+    if not columns:
+        return None
+    a = [np.mean([np.sum(x[: n - k] * x[k:]) for x in columns]) for k in range(n // 2 + 1)]
+    peaks = [k for k in range(4, n // 2) if a[k - 1] < a[k] >= a[k + 1] and a[k] > 3.0 / math.sqrt(n)]
+    return max(peaks, key=lambda k: a[k]) if peaks else None
+
+
+def autoperiod(X, n=256, parts=12):
+    """Rows from the n-th point on: the mean of each part, the newest first."""
+    part = max(1, math.floor((period_of(X[:n]) or n // 4) / (2 * parts) + 0.5))
+    blocks = [[X[t + 1 - (i + 1) * part : t + 1 - i * part] for i in range(parts)] for t in range(n - 1, len(X))]
+    with np.errstate(invalid="ignore"):
+        sums = np.nansum(blocks, axis=2)
+        return (sums / (~np.isnan(blocks)).sum(axis=2)).reshape(len(blocks), -1)
+
+
+def pca(X, m, n=144):
+    """Complete rows from the n-th one on: components, and the logarithm of the residual."""
+    complete = np.flatnonzero(~np.isnan(X).any(axis=1))
+    known = X[complete[:n]]
+    mean = known.mean(axis=0)
+    axes = np.linalg.svd(known - mean, full_matrices=False)[2][:m]
+    axes *= np.sign(axes[np.arange(len(axes)), np.argmax(np.abs(axes), axis=1)])[:, None]
+    about = X[complete[n - 1 :]] - mean
+    found = about @ axes.T
+    rest = np.sum((about - found @ axes) ** 2, axis=1) / (np.sum((known - mean) ** 2) / n)
+    return np.column_stack([found, np.log(rest + 1e-9)])
+
+
+def series(X, n=256, parts=12, m=6):
+    return pca(autoperiod(X, n, parts), m, n * 9 // 16)
