@@ -147,7 +147,10 @@ PYTHON = (
 C = (
     Fault("C: alarm", "if (alarm->run < alarm->debounce)", "if (alarm->run <= alarm->debounce)", "test_alarm"),
     Fault("C: cells", "lost += u - lost * u; /* 1 - the product of all 1 - u */", "lost += u;", "test_rows"),
-    Fault("C: features", "next_counts[d]++;", "", "test_features"),
+    Fault("C: combined", "value = math_exp(1 + *mean);", "value = math_exp(*mean);", "test_alarm"),
+    Fault("C: features", "(x - moving_shift(r, d)) - moving", "(x - moving_shift(r, d)) + moving", "test_features"),
+    Fault("C: features, an axis", "j, j) > *entry", "j, j) < *entry", "test_features"),
+    Fault("C: features, a period", "found = lag;", "found = lag + 1;", "test_features"),
     Fault("C: gateway", "((anchor_of(from)[d] - anchor_of(s)[d]) + place)", "(place)", "test_pool"),
     Fault("C: groups", "*n_groups_of(s) = row + 1;", "", "test_groups"),
     Fault("C: moves", "&f, statistics) + log_size_term(problem, statistics[0]);", "&f, statistics);", "test_moves"),

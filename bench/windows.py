@@ -1,10 +1,11 @@
-"""Whether windows find anomalies of series that single values do not: VUS-PR and AUC-PR, causal.
+"""Anomalies that last: VUS-PR and AUC-PR of single values, lags, windows and ``features.Series``, and of other methods.
 
 Run: python bench/windows.py --data SERIES.npz [--jobs 1] [--only TEXT]
 
-SERIES.npz holds NAME__x, a series, and NAME__y, 1 at anomalies. All methods are causal: the period and the directions
-come from the first quarter of a series, at most 1,000 points, whose scores are 0, and a score depends on the points up
-to it.
+SERIES.npz holds NAME__x, a series, and NAME__y, 1 at anomalies. All methods but those called offline are causal: a
+score depends on the points up to it, and is 0 where a method says nothing yet, as in a warm-up. Each method has one
+setting for all series; lags and windows get the period of the first quarter, at most 1,000 points. Offline methods see
+the whole series, and score a point by the window about it. The measure has buffers up to that period.
 """
 
 from __future__ import annotations
@@ -18,15 +19,18 @@ from typing import Any
 import numpy as np
 from machine import about
 from numpy.typing import NDArray
+from river import anomaly
+from sklearn.decomposition import PCA
+from sklearn.ensemble import IsolationForest
 from sklearn.metrics import average_precision_score
 from vus_pr import vus_pr
 
-from mapdpm import OnlineMAPDPM
-from mapdpm.features import Centre, Lag, Window
+from mapdpm import Alarm, OnlineMAPDPM
+from mapdpm.features import Centre, Lag, Series, Smooth, Window
 
 Array = NDArray[Any]
 LEAST, MOST, OTHERWISE = 4, 300, 100
-COMPONENTS = (4, 10)
+SPAN = 30
 
 
 def period_of(x: Array) -> int:
@@ -38,57 +42,58 @@ def period_of(x: Array) -> int:
     return max(peaks, key=lambda k: a[k]) if peaks else OTHERWISE
 
 
-def smoothed(score: Array, w: int) -> Array:
-    """The mean of the last w scores."""
-    c = np.cumsum(np.r_[0.0, score])
-    at = np.arange(1, len(c))
-    first = np.maximum(0, at - w)
-    return (c[at] - c[first]) / (at - first)
+def surprises(rows: Array, points: Array, n: int) -> Array:
+    """The surprises of a learner of rows, each at its point; 1 where there are none."""
+    found = np.asarray(OnlineMAPDPM().learn_many_assessed(np.ascontiguousarray(rows)).surprise)
+    at = np.ones(n)
+    at[points] = np.nan_to_num(found, nan=1.0)
+    return np.maximum(at, 1e-300)
 
 
-def learned(rows: Array, begin: int) -> tuple[Array, Array]:
-    """-log10 of surprises, and depths: minus log densities, cut above those of the points right after the begin."""
-    found = OnlineMAPDPM().learn_many_assessed(np.ascontiguousarray(rows))
-    surprise = -np.log10(np.maximum(np.nan_to_num(np.asarray(found.surprise), nan=1.0), 1e-300))
-    depth = -np.nan_to_num(np.asarray(found.log_density), nan=np.nanmax(found.log_density))
-    middle = np.sort(depth[begin : 2 * begin])
-    depth = np.minimum(depth, middle[int(0.999 * (len(middle) - 1))] + 10.0)
-    surprise[:begin] = 0.0
-    depth[:begin] = depth.min()
-    return surprise, depth
+def half_space_trees(x: Array) -> Array:
+    """river's, with its defaults, on values between 0 and 1."""
+    trees = anomaly.HalfSpaceTrees(seed=0)
+    found = []
+    for value in (x - x.min()) / (np.ptp(x) + 1e-12):
+        found.append(trees.score_one({"x": value}))
+        trees.learn_one({"x": value})
+    return np.array(found)
 
 
-def components(x: Array, w: int, begin: int, m: int) -> Array:
-    """Windows of w points up to each point, as m components and the log residual; directions from the begin."""
-    windows = np.lib.stride_tricks.sliding_window_view(np.r_[np.full(w - 1, x[0]), x], w)
-    mean = windows[w:begin].mean(axis=0)
-    axes = np.linalg.svd(windows[w:begin] - mean, full_matrices=False)[2][:m]
-    found = (windows - mean) @ axes.T
-    rest = ((windows - mean - found @ axes) ** 2).sum(axis=1)
-    return np.column_stack([found, np.log(rest + 1e-9 * x[:begin].var() + 1e-300)])
+def windows_about(x: Array, w: int) -> Array:
+    """The window about each point."""
+    return np.lib.stride_tricks.sliding_window_view(np.pad(x, (w // 2, w - 1 - w // 2), mode="edge"), w)
+
+
+def sub_pca(windows: Array) -> Array:
+    """Aggarwal's score of standardised windows: squared components over their variances, of all of them."""
+    known = (windows - windows.mean(axis=0)) / (windows.std(axis=0) + 1e-9)
+    pca = PCA().fit(known)
+    return (pca.transform(known) ** 2 / np.maximum(pca.explained_variance_, 1e-9)).sum(axis=1)
 
 
 def scores(x: Array) -> tuple[int, dict[str, Array]]:
-    """The period, and scores of each method. Sums are of -log10 of surprises: products of surprises."""
+    """The period, and scores of each method."""
     begin = max(200, min(1000, len(x) // 4))
     w = min(period_of(x[:begin]), begin // 2)
-    column, found = x[:, None], {}
-    found["value"], depth = learned(column, begin)
-    found["value, depth, smooth"] = smoothed(depth, w)
-    residual = Centre(w).transform_many(column)
-    found["z-score"] = np.abs(residual[:, 0]) / (np.sqrt(smoothed(residual[:, 0] ** 2, w)) + 1e-9)
-    found["lags"] = learned(Lag(min(w, 20)).transform_many(column), begin)[0]
-    window, depth = learned(Window(w, max(1, w // 10)).transform_many(column), begin)
-    found |= {"window of w": window, "window of w, depth, smooth": smoothed(depth, w)}
-    widths = (max(LEAST, w // 2), w, min(2 * w, begin // 2))
-    for m in COMPONENTS:
-        parts = [learned(components(x, width, begin, m), begin) for width in widths]
-        found[f"{m} components of w"] = parts[1][0]
-        found[f"{m} components of w, depth, smooth"] = smoothed(parts[1][1], w)
-        found[f"{m} components of w / 2 and w"] = parts[0][0] + parts[1][0]
-        every = sum(surprise for surprise, _ in parts)
-        found[f"{m} components of w / 2, w and 2 w"] = every
-        found[f"{m} components of w / 2, w and 2 w, smooth"] = smoothed(every, max(2, w // 4))
+    column, n, found = x[:, None], len(x), {}
+    every = np.arange(n)
+    found["value"] = surprises(column, every, n)
+    found["lags"] = surprises(Lag(min(w, 20)).transform_many(column), every, n)
+    found["window"] = surprises(Window(w, max(1, w // 10)).transform_many(column), every, n)
+    found["Series()"] = surprises(*Series().transform_many(column, indices=True), n)
+    for name in tuple(found):
+        found[f"{name}, smooth={SPAN}"] = Alarm(smooth=SPAN).combined(found[name])
+    found = {name: -np.log10(surprise) for name, surprise in found.items()}
+    found["Series(), Smooth(20)"] = Smooth(20).transform_many(found["Series()"][:, None])[:, 0]
+    residual = Centre(w).transform_many(column)[:, 0]
+    square = Smooth(w).transform_many(residual[:, None] ** 2)[:, 0]
+    found["z-score"] = np.abs(residual) / (np.sqrt(np.maximum(square, 0.0)) + 1e-9)
+    found["river HalfSpaceTrees"] = half_space_trees(x)
+    windows = windows_about(x, w)
+    forest = IsolationForest(random_state=0).fit(windows[:: max(1, n // 3000)])
+    found["IsolationForest of windows, offline"] = -forest.score_samples(windows)
+    found["Sub-PCA, offline"] = sub_pca(windows)
     return w, found
 
 

@@ -26,7 +26,7 @@ from mapdpm.stream.alarm import Alarm
 ALERT_CODE = 3
 """The exit code of ``--alarm-exit``."""
 
-_DEFAULTS = {"alarm_hold": 100.0, "alarm_debounce": 1, "alarm_stuck": AFTER}
+_DEFAULTS = {"alarm_hold": 100.0, "alarm_debounce": 1, "alarm_smooth": 1, "alarm_stuck": AFTER}
 _NEEDS_ALARM = (*ALARM[1:], "alerts", "alarm_exit", "alert_topic", "alert_qos")
 
 
@@ -71,7 +71,7 @@ class Alarms:
     def _look_back(self, model: Any, names: list[str] | None) -> None:
         """The warm-up has ended: its points are assessed, as if the alarm had waited for this."""
         early, self._early = self._early or [], None
-        self._alarm = Alarm(self._alarm.level, self._alarm.hold, self._alarm.debounce)
+        self._alarm = Alarm(*_settings_of(self._alarm))
         values = np.array([point.x for point in early])
         all_of = model.assess_many(values if names is None else Table(tuple(names), values))
         for i, point in enumerate(early):
@@ -79,7 +79,8 @@ class Alarms:
             self._take(found, point, names)
 
     def _take(self, found: Assessment, point: _Point, names: list[str] | None) -> None:
-        if self._alarm.update(found.surprise, point.t) is None:
+        begun = self._alarm.update(found.surprise, point.t)
+        if begun is None:
             return
         self.n_alerts += 1
         told = [None if math.isnan(value) else value for value in point.x]
@@ -88,7 +89,7 @@ class Alarms:
             "point": self._alarm.number,
             "time": None if point.written is None else _as_written(point.written),
             "id": int(found.id),
-            "surprise": float(found.surprise),
+            "surprise": begun.surprise,
             "novelty": _finite(found.novelty),
             "score": _finite(found.log_density),
             "values": told if names is None else dict(zip(names, told, strict=True)),
@@ -162,8 +163,8 @@ def alarms_of(
     held = None if saved is None else saved.alarm
     try:
         given = {name: settings[name] for name in ALARM if settings.get(name) is not None}
-        level, hold, debounce, after = ((_DEFAULTS | given)[name] for name in ALARM)
-        alarm, position = Alarm(level, hold, debounce), None
+        *of_alarm, after = ((_DEFAULTS | given)[name] for name in ALARM)
+        alarm, position = Alarm(*of_alarm), None
         live = arguments.mqtt is not None or arguments.follow
         # 100 seconds would end an episode of slow readings at each of them. A state goes on as it began.
         timed = "alarm_hold" in given or (held is not None and bool(held["state"]["timed"]))
@@ -171,8 +172,7 @@ def alarms_of(
         early: list[_Point] | None = [] if saved is None else None
         if held is not None:
             before, position = Alarm.from_dict(held["state"]), dict(held["output"])
-            same = (before.level, before.hold, before.debounce) == (alarm.level, alarm.hold, alarm.debounce)
-            alarm = before if same else alarm
+            alarm = before if _settings_of(before) == _settings_of(alarm) else alarm
             early = [_point(*values) for values in held["early"]] if "early" in held else None
             if watch is not None and "watch" in held:
                 watch.resume(held["watch"])
@@ -184,6 +184,10 @@ def alarms_of(
             raise
         refuse_damaged(f"its alarm cannot be read ({error})", arguments.state)
     return Alarms(alarm, sink, early, watch, timed)
+
+
+def _settings_of(alarm: Alarm) -> tuple[float, float, int, int]:
+    return alarm.level, alarm.hold, alarm.debounce, alarm.smooth
 
 
 def _sink(arguments: argparse.Namespace, position: dict[str, Any] | None, source: Source, signals: Signals) -> Sink:

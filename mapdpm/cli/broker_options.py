@@ -16,6 +16,8 @@ def alarm_options(alarm: argparse._ArgumentGroup) -> None:
     alarm.add_argument("--alarm-hold", type=values.not_negative, metavar="N", help=text)
     text = "such points in a row that make an alert (1)"
     alarm.add_argument("--alarm-debounce", type=values.count, metavar="N", help=text)
+    text = "combine the surprises of about so many points, for anomalies that last, as behind --features 'Series()' (1)"
+    alarm.add_argument("--alarm-smooth", type=values.count, metavar="N", help=text)
     text = "readings after which stuck columns and silence alert, too: a day and a night of them; 0: never (1440)"
     alarm.add_argument("--alarm-stuck", type=values.readings, metavar="N", help=text)
     text = "append alerts to this file, JSON lines; - is stdout, if results go elsewhere (stderr)"

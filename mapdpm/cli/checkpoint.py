@@ -30,7 +30,7 @@ STATES = tuple(name for name in on_command_line(OnlineHDPHMM) if name not in on_
 GROUPS = tuple(name for name in on_command_line(OnlineHDP) if name not in on_command_line(OnlineMAPDPM))
 """The settings of a learner of groups."""
 LEARNER = tuple(dict.fromkeys((*on_command_line(OnlineMAPDPM), *STATES, *GROUPS)))
-ALARM = ("alarm", "alarm_hold", "alarm_debounce", "alarm_stuck")
+ALARM = ("alarm", "alarm_hold", "alarm_debounce", "alarm_smooth", "alarm_stuck")
 """Settings of the alarm, which a run may change."""
 OTHERS = {
     "likelihood": "normal-gamma",

@@ -6,6 +6,9 @@ import math
 from collections import deque
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mapdpm.data.dates import in_seconds
 from mapdpm.special import log_cycle
 from mapdpm.stream.c_options import modules
@@ -22,7 +25,10 @@ _STATE = ("now", "last", "run", "active")
 
 
 class Alert(NamedTuple):
-    """The beginning of an episode: the ``number`` of the point, from 1, its time or None, and its surprise."""
+    """The beginning of an episode: the ``number`` of the point, from 1, its time or None, and its surprise.
+
+    With ``smooth`` that is the combined surprise, which the alarm judges.
+    """
 
     number: int
     t: float | None
@@ -57,6 +63,9 @@ class Alarm:
         where points have times.
     debounce : int >= 1
         Number of low points in a row that make an alert.
+    smooth : int >= 1
+        For anomalies that last: each surprise is combined with those before it, with weights that fade with a span of
+        so many points (``combined``). 1: each point is judged by itself.
 
     Attributes
     ----------
@@ -81,7 +90,7 @@ class Alarm:
     Episode(start=2, end=4, t_start=None, t_end=None, lowest=0.001)
     """
 
-    def __init__(self, level: float = 1e-5, hold: float = 100, debounce: int = 1) -> None:
+    def __init__(self, level: float = 1e-5, hold: float = 100, debounce: int = 1, smooth: int = 1) -> None:
         self.level = check_number("level", level)
         if not 0.0 < self.level < 1.0:
             refuse_value("level must be > 0 and < 1", level)
@@ -91,8 +100,12 @@ class Alarm:
         self.debounce = check_count("debounce", debounce)
         if self.debounce >= 2**32:
             refuse_value("debounce must be less than 2**32", debounce)
-        self._lib, ffi = modules("float64")
-        self._alarm = ffi.new("mapdpm_alarm *")
+        self.smooth = check_count("smooth", smooth)
+        if self.smooth >= 2**32:
+            refuse_value("smooth must be less than 2**32", smooth)
+        self._lib, self._ffi = modules("float64")
+        self._mean = self._ffi.new("double *")
+        self._alarm = self._ffi.new("mapdpm_alarm *")
         self._lib.mapdpm_alarm_init(self._alarm, self.level, 0, self.debounce)
         self.number = 0
         self._timed: bool | None = None
@@ -117,12 +130,11 @@ class Alarm:
         time in seconds, or a date, for all points or none, and never less than before. ValueError where either is
         invalid; the alarm is unchanged then.
         """
-        value = float(surprise)
-        if not (math.isnan(value) or 0.0 <= value <= 1.0):
-            refuse_value("surprise must be a probability, or nan", surprise)
+        value = _probability(surprise)
         t = in_seconds(t)
         at = self._checked_time(t)
         self.number += 1
+        value = self._combine(self._mean, value)
         if math.isnan(value):
             return None
         alerts = self._take(value, at)
@@ -140,15 +152,35 @@ class Alarm:
         self._events.append(self._run)
         return Alert(self.number, t, value)
 
+    def combined(self, surprises: Any) -> NDArray[np.float64]:
+        r"""The surprises that an alarm with this ``smooth`` would judge, shape (n,); this one does not change.
+
+        With a = 2 / (smooth + 1) and m_0 = 0: m_t = m_(t-1) + a (log s_t - m_(t-1)), and min(1, e exp(m_t)): e times a
+        weighted geometric mean. It is at most p with a probability of at most p, however the points depend on each
+        other (Vovk and Wang 2020; docs/maths.md (189)). nan stays, and changes nothing.
+
+        Examples
+        --------
+        >>> Alarm(smooth=4).combined([0.5, 0.001, 0.001, 0.001]).round(4).tolist()
+        [1.0, 0.1452, 0.0296, 0.0114]
+        """
+        mean = self._ffi.new("double *")
+        return np.array(
+            [self._combine(mean, _probability(each)) for each in np.asarray(surprises, dtype=float).tolist()]
+        )
+
     # ---- rates -------------------------------------------------------------------------------------------------------
 
     def false_alarms(self, rate: float) -> float:
         """Expected number of alerts a day on normal data, with ``rate`` points a day, maths (143).
 
         Exact for independent surprises, in the long run. Where the points have had times, ``hold`` is in seconds, and
-        points are taken as evenly spaced.
+        points are taken as evenly spaced. With ``smooth`` it is a bound, whatever the dependence: the number of low
+        points, ``rate * level``.
         """
         points = check_positive("rate", rate)
+        if self.smooth > 1:
+            return points * self.level
         return points * math.exp(-log_cycle(math.log(self.level), self._hold_in_points(points), self.debounce))
 
     @classmethod
@@ -189,6 +221,8 @@ class Alarm:
             "level": self.level,
             "hold": self.hold,
             "debounce": self.debounce,
+            "smooth": self.smooth,
+            "mean": float(self._mean[0]),
             "number": self.number,
             "timed": self._timed,
             "t": self._t,
@@ -201,7 +235,9 @@ class Alarm:
     def from_dict(cls, state: dict[str, Any]) -> Alarm:
         """The alarm of which ``to_dict`` has made ``state``; ValueError where it is damaged."""
         try:
-            alarm = cls(state["level"], state["hold"], state["debounce"])
+            # Before 0.3.0 an alarm judged each point by itself.
+            alarm = cls(state["level"], state["hold"], state["debounce"], state.get("smooth", 1))
+            alarm._mean[0] = _log(state.get("mean", 0.0))
             alarm.number = check_count("number", state["number"], least=0)
             alarm._timed, alarm._t = _optional(bool, state["timed"]), _optional(float, state["t"])
             for name in _STATE:
@@ -224,7 +260,8 @@ class Alarm:
 
     def __repr__(self) -> str:
         """The parameters."""
-        return f"Alarm(level={self.level!r}, hold={self.hold!r}, debounce={self.debounce!r})"
+        more = f", smooth={self.smooth!r}" if self.smooth > 1 else ""
+        return f"Alarm(level={self.level!r}, hold={self.hold!r}, debounce={self.debounce!r}{more})"
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 
@@ -245,6 +282,9 @@ class Alarm:
     def _set_hold(self) -> None:
         self._alarm.hold = round(self.hold * MICROSECONDS) if self._timed else math.floor(self.hold)
 
+    def _combine(self, mean: Any, surprise: float) -> float:
+        return float(self._lib.mapdpm_combine_surprise(mean, surprise, self.smooth))
+
     def _take(self, surprise: float, at: int | None) -> bool:
         if at is None:
             return bool(self._lib.mapdpm_alarm_update(self._alarm, surprise))
@@ -252,6 +292,20 @@ class Alarm:
 
     def _hold_in_points(self, rate: float) -> int:
         return math.floor(self.hold * rate / _DAY if self._timed else self.hold)
+
+
+def _probability(surprise: Any) -> float:
+    value = float(surprise)
+    if not (math.isnan(value) or 0.0 <= value <= 1.0):
+        refuse_value("surprise must be a probability, or nan", surprise)
+    return value
+
+
+def _log(mean: Any) -> float:
+    value = float(mean)
+    if not -math.inf < value <= 0.0:
+        raise ValueError(mean)
+    return value
 
 
 def _shortest_cycle(hold: int, debounce: int) -> float:

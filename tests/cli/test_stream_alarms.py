@@ -54,20 +54,21 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def expected(X=None, t=None, level=1e-4, hold=30, debounce=1, **parameters):
+def expected(X=None, t=None, level=1e-4, hold=30, debounce=1, smooth=1, **parameters):
     """The alerts by the Python interface: those of the warm-up when it has ended."""
-    model, alarm, found = OnlineMAPDPM(**{"warmup": 50} | parameters), Alarm(level, hold, debounce), []
+    model, alarm, found = OnlineMAPDPM(**{"warmup": 50} | parameters), Alarm(level, hold, debounce, smooth), []
     X = points() if X is None else X
 
     def take(i, assessment):
         when = None if t is None else t[i]
-        if alarm.update(assessment.surprise, when):
+        alert = alarm.update(assessment.surprise, when)
+        if alert:
             found.append(
                 {
                     "point": i + 1,
                     "time": when,
                     "id": assessment.id,
-                    "surprise": assessment.surprise,
+                    "surprise": alert.surprise,
                     "novelty": assessment.novelty,
                     "score": assessment.log_density,
                     "values": dict(zip(["height", "width"], X[i].tolist(), strict=True)),
@@ -107,7 +108,12 @@ def test_alerts_go_to_stderr_and_results_stay_the_same(folder, capsys):
 
 
 @pytest.mark.parametrize(
-    ("more", "given"), [(["--alarm-debounce", 2], {"debounce": 2}), (["--alarm-hold", 0], {"hold": 0})]
+    ("more", "given"),
+    [
+        (["--alarm-debounce", 2], {"debounce": 2}),
+        (["--alarm-hold", 0], {"hold": 0}),
+        (["--alarm-smooth", 4], {"smooth": 4}),
+    ],
 )
 def test_options_reach_the_alarm(folder, capsys, more, given):
     streamed(*ARGV, *more, "--quiet")
@@ -186,6 +192,15 @@ def test_an_episode_goes_on_after_a_stop(folder, capsys):
     assert [alert["point"] for alert in alerts_of(capsys.readouterr().err)] == [501, 541]
     streamed("data.csv", "--state", "state.mdpm", "--output", "out.jsonl", "--quiet", "--alarm-debounce", 2)
     assert alerts_of(capsys.readouterr().err) == []  # another alarm, which begins anew: 901 is alone
+
+
+def test_surprises_are_combined_also_after_a_stop(folder, capsys):
+    begun = [*ARGV, "--alarm-smooth", 4, "--state", "state.mdpm", "--output", "out.jsonl", "--quiet"]
+    streamed(*begun, "--count", 541)
+    found = alerts_of(capsys.readouterr().err)
+    streamed("data.csv", "--state", "state.mdpm", "--output", "out.jsonl", "--quiet")  # options are kept
+    found += alerts_of(capsys.readouterr().err)
+    assert found == expected(smooth=4) != expected()
 
 
 def test_a_warm_up_is_looked_at_when_it_ends_also_after_a_stop(folder, capsys):

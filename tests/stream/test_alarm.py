@@ -256,3 +256,80 @@ def test_dates_are_times():
     assert by_date.to_dict() == by_seconds.to_dict()
     with pytest.raises(ValueError, match="backwards"):
         by_date.update(0.5, begin)
+
+
+# ---- combined surprises ----------------------------------------------------------------------------------------------
+
+
+def combined(surprises, n):
+    """e times the product of all surprises so far to powers that add up to 1, the rest being that of 1."""
+    a, found = 2.0 / (n + 1), []
+    for t in range(len(surprises)):
+        past = np.array([s for s in surprises[: t + 1] if not math.isnan(s)])
+        weights = a * (1.0 - a) ** np.arange(len(past))[::-1]
+        value = min(1.0, math.exp(1.0 + np.sum(weights * np.log(np.maximum(past, np.finfo(float).tiny)))))
+        found.append(NAN if math.isnan(surprises[t]) else value)
+    return found
+
+
+@pytest.mark.parametrize("n", [2, 5, 30])
+def test_surprises_are_combined_as_a_product_of_powers(n):
+    rng = np.random.default_rng(n)
+    surprises = np.where(rng.random(300) < 0.1, NAN, rng.random(300) ** 3)
+    surprises[[20, 200]] = 0.0
+    alarm = Alarm(0.01, 5, smooth=n)
+    np.testing.assert_allclose(alarm.combined(surprises), combined(surprises, n), rtol=1e-12)
+    plain = Plain(0.01, 5, 1)
+    for i, (surprise, value) in enumerate(zip(surprises, alarm.combined(surprises), strict=True)):
+        alert = alarm.update(surprise)
+        plain.update(value)
+        if i == 150:
+            alarm = Alarm.from_dict(json.loads(json.dumps(alarm.to_dict())))
+        assert alert is None or (alert.number, alert.surprise) == (plain.alerts[-1], value)
+    assert [episode.start for episode in alarm.events] == [rows[0][0] for rows in plain.episodes]
+
+
+def test_one_point_by_itself_is_left_as_it_is():
+    surprises = np.random.default_rng(0).random(100)
+    np.testing.assert_array_equal(Alarm().combined(surprises), surprises)
+
+
+@pytest.mark.parametrize("dependence", ["independent", "equal", "opposite", "blocks"])
+@pytest.mark.parametrize("n", [2, 10, 30])
+def test_a_combined_surprise_is_a_tail_probability_whatever_the_dependence(dependence, n):
+    rng = np.random.default_rng(7)
+    u = rng.random((1500, 60))
+    if dependence == "equal":
+        u[:] = u[:, :1]
+    elif dependence == "opposite":
+        u[:, 1::2] = 1.0 - u[:, ::2]
+    elif dependence == "blocks":
+        u = np.repeat(u[:, :12], 5, axis=1)
+    last = np.array([Alarm(smooth=n).combined(row)[-1] for row in u[:, -3 * n :]])
+    for p in (0.5, 0.1, 0.01):
+        assert np.mean(last <= p) <= p + 4.0 * math.sqrt(p * (1.0 - p) / len(u))
+
+
+def test_the_bound_of_a_combined_surprise_is_nearly_reached_by_equal_ones():
+    """Of equal surprises the mean is one of them, and e is lost; no constant below e serves all dependences."""
+    assert Alarm(smooth=9).combined(np.full(400, 1e-3))[-1] == pytest.approx(math.e * 1e-3)
+
+
+def test_low_points_are_bounded_where_surprises_are_combined():
+    assert Alarm(1e-3, smooth=30).false_alarms(1440) == pytest.approx(1.44)
+
+
+def test_the_state_of_an_older_version_judges_each_point_by_itself():
+    state = Alarm(0.01).to_dict()
+    del state["smooth"], state["mean"]
+    assert Alarm.from_dict(state).smooth == 1
+    for mean in (math.nan, 0.5, -math.inf, "x"):
+        with pytest.raises(ValueError, match="not the state of an alarm"):
+            Alarm.from_dict(Alarm().to_dict() | {"mean": mean})
+
+
+@pytest.mark.parametrize("smooth", [0, -1, 2**32, 1.5, True])
+def test_a_wrong_span_is_refused(smooth):
+    with pytest.raises(ValueError, match="smooth must be"):
+        Alarm(smooth=smooth)
+    assert repr(Alarm(0.1, 5, smooth=3)) == "Alarm(level=0.1, hold=5.0, debounce=1, smooth=3)"
