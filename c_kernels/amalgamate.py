@@ -77,6 +77,7 @@ SOURCES = (
     "features/smooth.c",
     "features/autoperiod.c",
     "features/pca.c",
+    "features/clock.c",
     "features/features_kinds.c",
     "features/features_snapshot.c",
 )

@@ -659,9 +659,11 @@ enum mapdpm_step_kind {
     MAPDPM_STEP_SMOOTH = 13,    /* n: the mean of the point and the n - 1 points before it */
     MAPDPM_STEP_AUTOPERIOD = 14, /* n, first: the means of `first` equal parts, 2 to n / 2, of the last half period, whose
                                  * length the first n points tell. A result comes from the n-th point on */
-    MAPDPM_STEP_PCA = 15        /* n, first: so many principal components of the first n rows, at most as many as there
+    MAPDPM_STEP_PCA = 15,       /* n, first: so many principal components of the first n rows, at most as many as there
                                  * are features and 256, and the logarithm of what they leave of a row. A result comes
                                  * from the n-th row on. A row with a missing value is left out, and has none */
+    MAPDPM_STEP_CLOCK = 16      /* n, offset: the cosine and the sine of the time of the day (n = 24), or of the week from
+                                 * Monday on (7 or 168). Only with times */
 };
 
 /* A step of a pipeline: a function of the result of an earlier step. */

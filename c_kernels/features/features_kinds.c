@@ -11,7 +11,7 @@ const step_kind *features_kind(uint32_t kind)
         [MAPDPM_STEP_STUCK] = &features_stuck,   [MAPDPM_STEP_SILENCE] = &features_silence,
         [MAPDPM_STEP_WINDOW] = &features_window, [MAPDPM_STEP_SPREAD] = &features_spread,
         [MAPDPM_STEP_SMOOTH] = &features_smooth, [MAPDPM_STEP_AUTOPERIOD] = &features_autoperiod,
-        [MAPDPM_STEP_PCA] = &features_pca,
+        [MAPDPM_STEP_PCA] = &features_pca,       [MAPDPM_STEP_CLOCK] = &features_clock,
     };
 
     return kind < sizeof kinds / sizeof *kinds ? kinds[kind] : NULL;

@@ -87,7 +87,8 @@ typedef struct {
 
 MAPDPM_INTERNAL_CONSTANT const step_kind features_lag, features_difference, features_centre, features_seasonal,
     features_rms, features_crest, features_band, features_join, features_stuck, features_silence,
-    features_window, features_spread, features_smooth, features_autoperiod, features_pca;
+    features_window, features_spread, features_smooth, features_autoperiod, features_pca,
+    features_clock;
 
 /* The kind of a number; NULL where there is none. */
 MAPDPM_INTERNAL const step_kind *features_kind(uint32_t kind);

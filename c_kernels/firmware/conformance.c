@@ -243,6 +243,10 @@ static int transform(int which, uint32_t *crc)
         {MAPDPM_STEP_SMOOTH, 0, 0, 5, 0, 0, 0, 0, 0},
         {MAPDPM_STEP_AUTOPERIOD, 1, 0, 32, 3, 0, 0, 0, 0},
         {MAPDPM_STEP_PCA, 2, 0, 40, 2, 0, 0, 0, 0},
+        {MAPDPM_STEP_CLOCK, 0, 0, 24, 0, 0, 90, 0, 0},
+        {MAPDPM_STEP_CLOCK, 0, 0, 168, 0, 0, -90, 0, 0},
+        {MAPDPM_STEP_JOIN, 4, 5, 0, 0, 0, 0, 0, 0},
+        {MAPDPM_STEP_JOIN, 3, 6, 0, 0, 0, 0, 0, 0},
     };
     static const struct {
         const mapdpm_step *steps;

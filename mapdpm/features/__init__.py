@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 from mapdpm.deprecated import old_names
 from mapdpm.features.blocks import RMS, BandEnergy, CrestFactor
+from mapdpm.features.by_time import Clock, Seasonal, Spread
 from mapdpm.features.lengths import Silence, Stuck
-from mapdpm.features.points import Centre, Difference, Lag, Seasonal, Smooth, Spread, Window
+from mapdpm.features.points import Centre, Difference, Lag, Smooth, Window
 from mapdpm.features.series import PCA, Autoperiod, Series
 from mapdpm.features.transformer import Pipeline, Transformer, Union, parse
 
@@ -15,6 +16,7 @@ __all__ = [
     "Autoperiod",
     "BandEnergy",
     "Centre",
+    "Clock",
     "CrestFactor",
     "Difference",
     "Lag",

@@ -18,6 +18,7 @@ from mapdpm.features import (
     Autoperiod,
     BandEnergy,
     Centre,
+    Clock,
     CrestFactor,
     Difference,
     Lag,
@@ -166,6 +167,10 @@ WINDOWS = (
     Step(Smooth.kind, 0, n=5),
     Step(Autoperiod.kind, 1, n=32, first=3),
     Step(PCA.kind, 2, n=40, first=2),
+    Step(Clock.kind, 0, n=24, offset=90),
+    Step(Clock.kind, 0, n=168, offset=-90),
+    Step(JOIN, 4, second=5),
+    Step(JOIN, 3, second=6),
 )
 
 

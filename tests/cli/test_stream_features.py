@@ -180,6 +180,8 @@ def test_gaps_are_those_of_time_itself_where_clocks_are_set(capsys):
     capsys.readouterr()
     streamed(*argv, "Seasonal('hour') + Silence(20)", code=2)
     assert "Silence would find them; leave silence to --alarm, or say --time-zone +01:00" in capsys.readouterr().err
+    streamed(*argv, "Window(1) + Clock('day', utc_offset=1)", code=2)
+    assert "leave utc_offset out" in capsys.readouterr().err
     streamed(*argv, "Lag(1) | Spread('hour', utc_offset=1)", code=2)
     assert "with --time-zone hours are those of the zone; leave utc_offset out" in capsys.readouterr().err
     streamed(*argv[:4], "+01:00", *argv[5:], "Seasonal('hour') + Silence(20)")

@@ -17,6 +17,7 @@ from mapdpm.features import (
     RMS,
     BandEnergy,
     Centre,
+    Clock,
     CrestFactor,
     Difference,
     Lag,
@@ -147,6 +148,17 @@ def test_seasonal_is_the_point_less_the_mean_of_its_bin_before(dtype, by, half_l
     wanted = oracle.seasonal(X, t, by, half_life, offset)
     # A running mean of n values below 8 is off by n eps of them, at most.
     np.testing.assert_allclose(found, wanted, rtol=0, atol=400 * EPS[dtype] * 8)
+
+
+@DTYPES
+@pytest.mark.parametrize("by", ["day", "week"])
+@pytest.mark.parametrize("offset", [0.0, 5.75, -24.0])
+def test_a_clock_is_the_angle_of_the_time(dtype, by, offset):
+    t = np.r_[times(400, step=0.37 * HOUR), times(400, step=-71.3 * HOUR, start=1e6), 3600.0 * np.arange(-169, 170)]
+    found = Clock(by, offset, dtype=dtype).transform_many(np.full((len(t), 3), NAN), t)
+    np.testing.assert_allclose(found, oracle.clock(None, t, by, offset), rtol=0, atol=3e-7)
+    assert np.abs(found).max() <= 1.0
+    assert Clock("week").transform_one([0.0], 1_704_067_200.0) == [1.0, 0.0]  # a Monday
 
 
 def test_hours_and_days_are_those_of_the_calendar():

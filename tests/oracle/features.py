@@ -181,6 +181,14 @@ def spread(X, times, by, half_life=None, utc_offset=0.0):
     return out
 
 
+def clock(X, times, by, utc_offset=0.0):
+    """Of the time since Monday, which a day repeats seven times."""
+    monday = -THURSDAY * HOURS * SECONDS_OF_HOUR
+    turn = {"day": 1, "week": 7}[by] * HOURS * SECONDS_OF_HOUR
+    angle = 2.0 * math.pi * ((times + utc_offset * SECONDS_OF_HOUR - monday) % turn) / turn
+    return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
 # ---- the shape of a series -------------------------------------------------------------------------------------------
 
 
