@@ -17,7 +17,7 @@ from mapdpm.likelihoods._skipping import in_kernels
 from mapdpm.names import MISSING, RELEVANCE
 from mapdpm.protocol import Labels
 from mapdpm.search import passes
-from mapdpm.search.background import Relevance, moments_of
+from mapdpm.search.background import Relevance, log_prior_of, moments_of
 from mapdpm.search.chunks import (
     Chunk,
     Frame,
@@ -32,7 +32,7 @@ from mapdpm.search.chunks import (
 )
 from mapdpm.search.fit import FitSettings, Fitted
 from mapdpm.search.observed import anchor_for
-from mapdpm.search.relevance import fit_relevant, log_prior_of
+from mapdpm.search.relevance import fit_relevant
 from mapdpm.search.widths import family_to_fit
 from mapdpm.state import Mixture, mixture_of
 

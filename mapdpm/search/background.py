@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mapdpm.likelihoods._product import Product
+from mapdpm.likelihoods._restricted import units_of
 from mapdpm.likelihoods._rounded import without_cells
 from mapdpm.likelihoods._users_columns import shares_of_ones
 from mapdpm.protocol import Labels, Matrix, Vector
-from mapdpm.search.units import Mask, Units
+from mapdpm.search.units import Mask, Units, log_prior_of_set
 from mapdpm.state import Mixture
 
 
@@ -65,3 +66,17 @@ def moments_of(mixture: Mixture, steps: Vector | None) -> tuple[Matrix, Matrix, 
     means, variances = likelihood.moments(rows)
     shares = shares_of_ones(likelihood, rows) if isinstance(likelihood, Product) else np.full_like(means, np.nan)
     return shares, means + mixture.anchor, without_cells(variances, steps)
+
+
+def log_prior_of(likelihood: Any, relevance: Relevance) -> float:
+    """log p(R), less that of all units of ``likelihood``."""
+    searched = np.append(relevance.columns, relevance.others)
+    units = [own for own in units_of(likelihood, len(relevance.relevant)) if np.isin(own, searched).any()]
+    return log_prior_of_set(np.array([relevance.relevant[own].all() for own in units]))
+
+
+def constants_of(points: Any) -> Vector:
+    """The value of each column that has no other, NaN for those that vary; a column without values is one, too."""
+    table = getattr(points, "array", points)
+    low, high = np.fmin.reduce(table), np.fmax.reduce(table)
+    return np.where(low == high, low, np.where(np.isnan(low), 0.0, np.nan))

@@ -21,7 +21,7 @@ from mapdpm.likelihoods._restricted import restricted, restricted_points, units_
 from mapdpm.likelihoods._shape import full_of, normal_columns
 from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.protocol import Labels, Matrix, Vector, Weights
-from mapdpm.search.background import Relevance
+from mapdpm.search.background import Relevance, constants_of
 from mapdpm.search.exhaustive import MOST_POINTS
 from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
 from mapdpm.search.fitted_prior import (
@@ -36,7 +36,7 @@ from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.observed import fitting, present_points, relative, relative_in_sample, taking_part
 from mapdpm.search.settings import Deadline
 from mapdpm.search.shape import is_better, linked, may_be_full
-from mapdpm.search.units import Mask, Units, _log_prior, best_set, gain_enough
+from mapdpm.search.units import Mask, Units, best_set, gain_enough, log_prior_of_set
 from mapdpm.search.widths import family_to_fit
 
 _ROUNDS = 6
@@ -91,6 +91,28 @@ class _Search:
         return np.sort(np.concatenate(list(itertools.compress(self.columns, chosen))))
 
     def best(self) -> _Found:
+        """The units that carry clusters; none where one cluster explains the sample as well."""
+        found = self._best()
+        return found if self._has_clusters(found) else self.at(np.zeros_like(found.relevant))
+
+    def _has_clusters(self, found: _Found) -> bool:
+        """Whether clusters are better than one cluster whose prior knows its mean and its variance.
+
+        A fitted prior knows those of all points, and so does one with a cluster for each point, the more so the more
+        columns there are (decision 166).
+        """
+        relevant, units = found.relevant, self.units
+        if not self.is_open or not found.labels.any():
+            return True
+        partition = self.settings.prior.log_partition
+        sizes = np.bincount(found.labels, units.weights).astype(float)
+        gain = units.gains(found.labels)[relevant].sum() + log_prior_of_set(relevant)
+        gain += partition(sizes) - partition(np.array([units.weight()]))
+        if gain > len(self.columns) * np.log1p(units.weight()):  # more than it can be
+            return True
+        return bool(gain > (units.certain() - units.together)[relevant].sum())
+
+    def _best(self) -> _Found:
         """From all units; from those that have clusters alone, gain much, or are nearly relevant."""
         n = len(self.columns)
         if self.sample.n_points <= MOST_POINTS and n <= _FEW_UNITS:
@@ -318,22 +340,8 @@ def fit_relevant(
     return search.whole(fitted, found, every, constants)
 
 
-def log_prior_of(likelihood: Any, relevance: Relevance) -> float:
-    """log p(R), less that of all units of ``likelihood``."""
-    searched = np.append(relevance.columns, relevance.others)
-    units = [own for own in units_of(likelihood, len(relevance.relevant)) if np.isin(own, searched).any()]
-    return _log_prior(np.array([relevance.relevant[own].all() for own in units]))
-
-
 def _have_far(columns: Matrix) -> Mask:
     """Whether each column has a value far from its mean."""
     return np.asarray(
         np.nanmax(np.abs(columns - np.nanmean(columns, axis=0)), axis=0) > _FAR * np.nanstd(columns, axis=0)
     )
-
-
-def constants_of(points: Any) -> Vector:
-    """The value of each column that has no other, NaN for those that vary; a column without values is one, too."""
-    table = getattr(points, "array", points)
-    low, high = np.fmin.reduce(table), np.fmax.reduce(table)
-    return np.where(low == high, low, np.where(np.isnan(low), 0.0, np.nan))

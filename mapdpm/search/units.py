@@ -55,7 +55,8 @@ class Units:
         self._table = as_table(restricted_points(points, np.concatenate(columns)))
         self._seen = observed(joined(priors, columns), self._table, weights, missing)
         self._backend = resolve("auto", self._seen.shifted)
-        self._widths = WidthsOfParts(joined(given, columns), self._seen.likelihood)
+        self._given = joined(given, columns)
+        self._widths = WidthsOfParts(self._given, self._seen.likelihood)
         one = np.zeros(self.n_points, dtype=np.int64)
         self._last, (self.together, self._place) = one, self._evidence(one)
         self._gains = np.zeros(len(columns))
@@ -82,13 +83,21 @@ class Units:
         """What each unit gains by clusters of its own, those of one column; in nats."""
         return np.add.reduceat(gains_alone(self._seen.shifted, self._seen.data), self._first_parts)
 
+    def certain(self) -> Vector:
+        """What each unit is worth as one cluster whose prior may know its mean and variance; in nats."""
+        widths = WidthsOfParts(self._given, self._seen.likelihood, is_certain=True)
+        prior = widths.prior(widths.certain())
+        seen = observed(prior, self._table, self.weights, self._missing)
+        one = self._clusters(np.zeros(self.n_points, dtype=np.int64), seen)
+        return self._best_of(one, WidthsOfParts(self._given, prior, is_certain=True))[0]
+
     def log_joint(self, log_joint: float, relevant: Mask) -> float:
         """J(z, R), less log p(R) of all units, from the log joint of the relevant ones."""
-        return log_joint + float(self.together[~relevant].sum()) + _log_prior(relevant)
+        return log_joint + float(self.together[~relevant].sum()) + log_prior_of_set(relevant)
 
     def rest(self, relevant: Mask, columns: Labels) -> float:
         """The same without the log joint, that of a mixture that reads ``columns``."""
-        return float(self.together[self._apart(columns)].sum()) + _log_prior(relevant)
+        return float(self.together[self._apart(columns)].sum()) + log_prior_of_set(relevant)
 
     def others(self, columns: Labels) -> Labels:
         """The columns of the units that have none of ``columns``."""
@@ -123,11 +132,14 @@ class Units:
 
     def _evidence(self, labels: Labels) -> tuple[Vector, Vector]:
         """sum_k L(c_k) of each unit, under the prior for which it is largest, or the one given; and its place."""
-        parts, place = self._widths.evidence(self._clusters(labels, self._seen), self._backend.name, self._expired)
+        return self._best_of(self._clusters(labels, self._seen), self._widths)
+
+    def _best_of(self, clusters: Mixture, widths: WidthsOfParts) -> tuple[Vector, Vector]:
+        parts, place = widths.evidence(clusters, self._backend.name, self._expired)
         return np.add.reduceat(parts, self._first_parts), place
 
 
-def _log_prior(relevant: Mask) -> float:
+def log_prior_of_set(relevant: Mask) -> float:
     """log p(R) less that of all units."""
     n, m = len(relevant), int(relevant.sum())
     return lgamma(m + 1.0) + lgamma(n - m + 1.0) - lgamma(n + 1.0)
@@ -144,6 +156,6 @@ def best_set(gains: Vector) -> Mask:
     sets = np.zeros((len(gains) + 1, len(gains)), dtype=bool)
     for m, unit in enumerate(order):
         sets[m + 1 :, unit] = True
-    values = [float(gains[each].sum()) + _log_prior(each) for each in sets]
+    values = [float(gains[each].sum()) + log_prior_of_set(each) for each in sets]
     best: Mask = sets[int(np.argmax(values))] & (gains > ENOUGH)
     return best

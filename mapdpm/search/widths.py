@@ -22,6 +22,7 @@ from mapdpm.search.ascent import NEVER
 from mapdpm.search.observed import less_anchor
 from mapdpm.state import Mixture
 
+_CERTAIN = 1e5  # points that a prior counts as, where it may know all
 _TOLERANCE = 0.03  # of a logarithm: the evidence is flat there
 _GAIN_OF_CYCLE = 1e-5  # relative, of the evidence
 
@@ -48,10 +49,14 @@ def family_to_fit(likelihood: Any) -> Any:
 
 
 class Widths:
-    """The parameters of a family that are fitted, from those of its ``empirical`` prior on."""
+    """The parameters of a family that are fitted, from those of its ``empirical`` prior on.
 
-    def __init__(self, empirical: Any) -> None:
-        self._empirical = empirical
+    With ``is_certain`` a prior may know the mean and the variance, as that of one cluster can: what it counts as has a
+    far limit.
+    """
+
+    def __init__(self, empirical: Any, *, is_certain: bool = False) -> None:
+        self._empirical, self._is_certain = empirical, is_certain
         self._rule = empirical.widths
         ranges = [self._range(name) for name in self._rule]
         low, high = np.array([[math.log(ends[side]) for ends in ranges] for side in (0, 1)])
@@ -63,10 +68,11 @@ class Widths:
         rule, unit = self._rule[name], self._unit(name)
         entries = np.atleast_1d(getattr(self._empirical, name))
         entries = entries[entries > 0.0]  # a matrix has zeros beside its diagonal
-        low, high = rule.low / unit, rule.high / unit
+        most = _CERTAIN if self._is_certain and rule.absolute else rule.high
+        low, high = rule.low / unit, most / unit
         if rule.above_dimension:
             D = len(self._empirical.m0)
-            low, high = (rule.low + D - 1.0) / unit, (rule.high * D + D - 1.0) / unit
+            low, high = (rule.low + D - 1.0) / unit, (most * D + D - 1.0) / unit
         return max(low, SMALLEST / entries.min()), min(high, LARGEST / entries.max())
 
     def _unit(self, name: str) -> float:
@@ -78,6 +84,14 @@ class Widths:
             return np.zeros(len(self._rule))
         factors = [width / self._unit(name) if each.follows else 1.0 for name, each in self._rule.items()]
         return np.clip([math.log(factor) for factor in factors], *self._widths.box[:2])
+
+    def certain(self) -> Vector:
+        """The place of a prior that knows the mean and the variance of all points."""
+        rules = self._rule.items()
+        if not any(each.absolute for _, each in rules):
+            return np.zeros(len(self._rule))
+        factors = [_CERTAIN / (self._unit(name) if each.absolute else 1.0) for name, each in rules]
+        return np.clip(np.log(factors), *self._widths.box[:2])
 
     def prior(self, place: Vector) -> Any:
         """The prior of a place."""
@@ -104,13 +118,14 @@ class Widths:
 class WidthsOfParts:
     """The same of a product: its evidence is a sum over the parts, so each part has a search of its own."""
 
-    def __init__(self, given: Any, empirical: Any) -> None:
+    def __init__(self, given: Any, empirical: Any, *, is_certain: bool = False) -> None:
         """``given`` says by classes which parts are fitted; ``empirical`` has the priors where that begins."""
         self._empirical = empirical
         families = [block.family for block in empirical.blocks]
         fitted = [block.is_open for block in given.blocks]
         self._parts = [
-            Widths(each) if fits and each.widths else None for each, fits in zip(families, fitted, strict=True)
+            Widths(each, is_certain=is_certain) if fits and each.widths else None
+            for each, fits in zip(families, fitted, strict=True)
         ]
         ends = np.cumsum([0, *(0 if part is None else len(part.at(None)) for part in self._parts)])
         self._slices = [slice(*pair) for pair in itertools.pairwise(ends.tolist())]
@@ -118,6 +133,10 @@ class WidthsOfParts:
     def at(self, width: float | None) -> Vector:
         """The places of all parts, one after the other, as ``Widths.at``."""
         return np.concatenate([np.empty(0), *(part.at(width) for part in self._parts if part is not None)])
+
+    def certain(self) -> Vector:
+        """The places of all parts, one after the other, as ``Widths.certain``."""
+        return np.concatenate([np.empty(0), *(part.certain() for part in self._parts if part is not None)])
 
     def prior(self, place: Vector) -> Any:
         """The prior of a place."""

@@ -14,7 +14,7 @@ from mapdpm import MAPDPM, Mixed, NormalGamma
 from mapdpm.files.errors import ModelFileError
 from mapdpm.likelihoods._as_given import parameters_of
 from mapdpm.search.relevance import _Found, _Search
-from mapdpm.search.units import best_set
+from mapdpm.search.units import Units, best_set
 from mapdpm.testing.exact import partitions
 from tests.oracle import raw
 
@@ -72,6 +72,33 @@ def test_the_best_set_pays_its_price():
     assert best_set(np.array([3.0, *[50.0] * 29])).all()
 
 
+@pytest.mark.parametrize(("n", "D"), [(6, 120), (12, 150), (30, 150), (60, 40)])
+def test_noise_of_many_columns_is_one_cluster(n, D):
+    """A fitted prior knows the mean and the variance of each column, so a cluster for each point would cost nothing."""
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, D)) * np.exp(rng.normal(size=D)) + 5.0
+    model = MAPDPM().fit(X)
+    assert (model.n_clusters_, model.relevant_.any()) == (1, False)
+    X[: n // 2] += 3.0 * X.std(axis=0)
+    model.fit(X)
+    assert model.n_clusters_ == 2
+    assert adjusted_mutual_info_score(np.arange(n) < n // 2, model.labels_) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("n", [3, 50, 2000])
+@pytest.mark.parametrize("missing", ["error", "skip"])
+def test_a_prior_that_is_certain_has_the_likelihood_of_the_best_normal(n, missing):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 3)) * [1e-6, 1.0, 1e6] + [0.0, 5.0, 1e8]
+    X[0, 1] = np.nan if missing == "skip" else 5.0
+    units = Units(NormalGamma, [np.array([d]) for d in range(3)], X, None, missing)
+    m = (~np.isnan(X)).sum(axis=0)
+    best = -0.5 * m * (np.log(2.0 * np.pi * np.nanvar(X, axis=0)) + 1.0)
+    np.testing.assert_allclose(units.certain(), best, atol=2e-5 * n, rtol=0)
+    assert (units.certain() > units.together).all()
+    assert (units.certain() - units.together < np.log1p(n)).all()  # the bound of _has_clusters
+
+
 @pytest.mark.parametrize("noise", [6, 25])
 def test_columns_of_noise_change_nothing(noise):
     X, z = three(np.random.default_rng(noise), noise=noise)
@@ -112,7 +139,7 @@ def test_a_weak_column_is_left_out_where_others_gain_more_than_it(gain_without, 
     weak = (True, True, False, True)
     joints = {(True,) * 4: 0.0, weak: gain_without}
     search.at = lambda relevant: _Found(relevant, joints[tuple(relevant.tolist())], np.arange(2), None)
-    assert search.best().relevant.tolist() == list(weak if is_left_out else (True,) * 4)
+    assert search._best().relevant.tolist() == list(weak if is_left_out else (True,) * 4)
 
 
 def test_relevant_columns_may_all_have_a_given_prior():
