@@ -14,7 +14,8 @@ from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.refused import refuse_input
 from mapdpm.cli.time_text import zone_of
 from mapdpm.cli.usage import refuse_argument
-from mapdpm.features import Clock, Pipeline, Seasonal, Silence, Spread, Transformer, Union
+from mapdpm.features import Pipeline, Silence, Transformer, Union
+from mapdpm.features.by_time import AtTime
 from mapdpm.files.errors import refuse_damaged
 
 
@@ -96,8 +97,8 @@ def _check_times(transformer: Transformer, settings: dict[str, Any]) -> None:
         refuse_argument(f"--features: {wrong}; leave silence to --alarm, or say --time-zone +01:00")
 
 
-def _seasons(transformer: Transformer) -> list[Seasonal | Spread | Clock]:
-    return [each for each in _leaves(transformer) if isinstance(each, (Seasonal, Spread, Clock))]
+def _seasons(transformer: Transformer) -> list[AtTime]:
+    return [each for each in _leaves(transformer) if isinstance(each, AtTime)]
 
 
 def _leaves(transformer: Transformer) -> Iterator[Transformer]:

@@ -15,7 +15,7 @@ _MINUTES, _MOST_HOURS = 60, 24
 _LEAST_HALF_LIFE, _LARGEST_HALF_LIFE = 1e-6, 1e9
 
 
-class _AtTime(Feature):
+class AtTime(Feature):
     """A transformer that asks for the local time of each point."""
 
     utc_offset: float
@@ -33,7 +33,7 @@ class _AtTime(Feature):
         return minutes
 
 
-class _ByTime(_AtTime):
+class _ByTime(AtTime):
     """A transformer with a bin for each hour or day of local time, whose visits fade."""
 
     by: str
@@ -137,7 +137,7 @@ class Spread(_ByTime):
 
 
 @feature
-class Clock(_AtTime):
+class Clock(AtTime):
     """The cosine and the sine of the time of the day or the week: docs/maths.md (190).
 
     Midnight, or that of Monday, is (1, 0). Beside other columns, as in ``Window(1) + Clock("day")``, it lets clusters

@@ -108,7 +108,8 @@ class _Search:
         sizes = np.bincount(found.labels, units.weights).astype(float)
         gain = units.gains(found.labels)[relevant].sum() + log_prior_of_set(relevant)
         gain += partition(sizes) - partition(np.array([units.weight()]))
-        if gain > len(self.columns) * np.log1p(units.weight()):  # more than it can be
+        n_parameters = sum(len(own) * (len(own) + 3) // 2 for own in self.columns)  # means, variances, covariances
+        if gain > 0.5 * n_parameters * np.log1p(units.weight()):  # more than the price of them all
             return True
         return bool(gain > (units.certain() - units.together)[relevant].sum())
 

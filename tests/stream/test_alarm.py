@@ -310,8 +310,7 @@ def test_a_combined_surprise_is_a_tail_probability_whatever_the_dependence(depen
         assert np.mean(last <= p) <= p + 4.0 * math.sqrt(p * (1.0 - p) / len(u))
 
 
-def test_the_bound_of_a_combined_surprise_is_nearly_reached_by_equal_ones():
-    """Of equal surprises the mean is one of them, and e is lost; no constant below e serves all dependences."""
+def test_equal_surprises_are_combined_to_e_times_one_of_them():
     assert Alarm(smooth=9).combined(np.full(400, 1e-3))[-1] == pytest.approx(math.e * 1e-3)
 
 
