@@ -14,8 +14,14 @@ from mapdpm.protocol import Labels
 _TIMES, _MORE = 8.0, 5.0
 """Rows are copied if so many times as many as chance explains, and some more, are there twice or more often."""
 
+_LEAST, _OF_COLUMNS = 0.5, 8.0
+"""Where D columns have steps and no row meets a neighbour by chance, more than 1 / 2 + 8 / D are enough."""
+
 _FREQUENT = 8.0
 """A row that is there so many times as often as others is no copy: all zeros, where it does not rain."""
+
+_BY_CHANCE = 1e-3
+"""Of tables without copies, at most such a share has a pair that looks like one in its columns without steps."""
 
 
 def without_copies(points: Any) -> Labels | None:
@@ -27,25 +33,79 @@ def without_copies(points: Any) -> Labels | None:
 def originals_of(points: Any) -> Labels | None:
     """For each row the number of the first one that it copies, or its own; None as for ``without_copies``.
 
-    Equal rows are copies unless chance explains them: whole numbers meet. Where they do, rows also meet neighbours,
-    those that differ by one step in one column. If a share s of the different rows has none, a row has about
-    -log(s) / (2 D) equals by chance. So rows are copied where more than 5, and 8 times this share, of the rows without
-    neighbours are there twice or more often (maths, section 35). O(N D), and a sort of each column if there are equal
-    rows.
+    Two rows are copies if they are equal wherever both have values, and so in columns without steps that chance does
+    not explain it. Other equal rows are copies where there are more than chance explains. O(N D), and a sort of each
+    column if there are equal rows or missing values (maths, section 35).
     """
     table = getattr(points, "array", points)
     if not isinstance(table, np.ndarray) or len(table) < 2:  # noqa: PLR2004
         return None
     _keys, first, whole, counts = _groups(_hashed(_bits(table)))
-    if np.count_nonzero(counts > 1) <= _MORE:
+    is_whole = len(first) == len(table)
+    if is_whole and not np.isnan(table).any():
         return None
-    lone, n_columns = _without_neighbours(table[first])
-    n_lone = np.count_nonzero(lone)
-    by_chance = n_lone * -math.log(n_lone / len(lone)) / (2.0 * n_columns) if n_columns and n_lone else 0.0
-    if np.count_nonzero(lone & (counts > 1)) <= _TIMES * by_chance + _MORE:
-        return None
-    copied = (counts > 1) & (counts <= _FREQUENT * len(table) / len(first))
-    return np.where(copied[whole], first[whole], np.arange(len(table)))
+    pairs = [_alike(table)]
+    if not is_whole and _are_copied(table[first], counts):
+        copies = np.flatnonzero((counts <= _FREQUENT * len(table) / len(first))[whole])
+        pairs.append(np.column_stack([first[whole[copies]], copies]))
+    originals = _firsts(np.concatenate(pairs), len(table))
+    return None if np.array_equal(originals, np.arange(len(table))) else originals
+
+
+def _are_copied(rows: Any, counts: Labels) -> bool:
+    """Whether chance does not explain how many of these different rows are there twice or more often.
+
+    Where whole numbers meet by chance, rows also meet neighbours, those that differ by one step in one column. If a
+    share s of the different rows has none, a row has about -log(s) / (2 D) equals by chance. So rows are copied where
+    more than 5, and 8 times this share, of the rows without neighbours are there more than once.
+    """
+    if np.count_nonzero(counts > 1) <= _LEAST:
+        return False
+    lone, n_columns = _without_neighbours(rows)
+    n_lone, n_copied = int(lone.sum()), int((lone & (counts > 1)).sum())
+    if not n_columns or not n_lone:
+        return n_copied > _MORE
+    by_chance = n_lone * -math.log(n_lone / len(lone)) / (2.0 * n_columns)
+    return n_copied > _TIMES * by_chance + min(_MORE, _LEAST + _OF_COLUMNS / n_columns)
+
+
+def _alike(table: Any) -> Labels:
+    """Pairs of rows, equal wherever both have values, and so in too many columns without steps for chance.
+
+    By chance, rows would be equal in such a column as often as they are in the table: a pair has the product of these
+    shares, and N (N - 1) / 2 pairs at most a sum of them. What many rows have, as zeros, counts nothing.
+    """
+    found, evidence, n_pairs = [], [], 0.5 * len(table) * (len(table) - 1)
+    for column in table.T:
+        present = np.flatnonzero(~np.isnan(column))
+        values, inverse, counts = np.unique(column[present], return_inverse=True, return_counts=True)
+        if len(values) in {0, 1, len(present)} or grid_of(values.astype(np.float64)) is not None:
+            continue
+        usual = np.flatnonzero((counts <= _FREQUENT * len(present) / len(values))[inverse])
+        order = usual[np.argsort(inverse[usual], kind="stable")]
+        at = np.flatnonzero(inverse[order[1:]] == inverse[order[:-1]])
+        found.append(present[order[at]] * len(table) + present[order[at + 1]])
+        evidence.append(np.full(len(at), -math.log(0.5 * np.sum(counts * (counts - 1.0)) / n_pairs)))
+    keys, inverse = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *found]), return_inverse=True)
+    total = np.bincount(inverse, np.concatenate([np.empty(0), *evidence]), minlength=len(keys))
+    pairs = np.column_stack(np.divmod(keys[total > math.log(n_pairs / _BY_CHANCE)], len(table)))
+    one, other = table[pairs[:, 0]], table[pairs[:, 1]]
+    is_known = ~(np.isnan(one) | np.isnan(other))
+    same = ((one == other) | ~is_known).all(axis=1) & (is_known.mean(axis=1) >= 0.5)  # noqa: PLR2004
+    kept: Labels = pairs[same]
+    return kept
+
+
+def _firsts(pairs: Labels, n: int) -> Labels:
+    """For each of ``n`` rows the first one to which pairs lead, over others too."""
+    firsts, before = np.arange(n), None
+    while before is None or not np.array_equal(firsts, before):
+        before = firsts.copy()
+        least = np.minimum(firsts[pairs[:, 0]], firsts[pairs[:, 1]])
+        np.minimum.at(firsts, pairs[:, 0], least)
+        np.minimum.at(firsts, pairs[:, 1], least)
+        firsts = firsts[firsts]
+    return firsts
 
 
 def _without_neighbours(table: Any) -> tuple[Any, int]:

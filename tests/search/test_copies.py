@@ -62,6 +62,54 @@ def test_a_bootstrap_is_known_beside_rows_that_meet():
         assert n_kept(whole) == 500
 
 
+def wide(seed, n, width=60):
+    """Three clusters in two columns, and noise."""
+    rng = np.random.default_rng(seed)
+    z = rng.integers(0, 3, n)
+    return np.column_stack([8.0 * z + rng.normal(size=n), 8.0 * z + rng.normal(size=n), rng.normal(size=(n, width))]), z
+
+
+@pytest.mark.parametrize("n", [15, 30])
+@pytest.mark.parametrize("step", [0.0, 0.1])
+def test_a_few_copies_in_many_columns_are_no_clusters(n, step):
+    """One row of 15, or three of 30: the density of copies grows with the number of columns."""
+    X, z = wide(1, n)
+    X = np.rint(X / step) if step else X
+    n_copied = n // 10
+    model = MAPDPM().fit(np.vstack([X, X[:n_copied]]))
+    assert model.labels_[n:].tolist() == model.labels_[:n_copied].tolist()
+    assert model.n_clusters_ <= 5
+    assert adjusted_mutual_info_score(np.r_[z, z[:n_copied]], model.labels_) > 0.8
+
+
+def test_copies_with_values_missing_in_each_are_known():
+    X, _ = wide(2, 200)
+    copied = np.vstack([X, X[:20], X[:3]])
+    gaps = np.random.default_rng(0).random(copied.shape) < 0.05
+    assert n_kept(np.where(gaps, np.nan, copied)) == 200
+    assert n_kept(np.where(gaps[:200], np.nan, X)) == 200
+    in_turn = np.arange(62) % 2 == (np.arange(223) >= 200)[:, None]  # the 20 have nothing in common with their rows
+    assert n_kept(np.where(in_turn, np.nan, copied)) == 220
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        lambda rng, shape: rng.normal(size=shape).astype(np.float32),
+        lambda rng, shape: np.log1p(rng.poisson(40.0, shape)),
+        lambda rng, shape: np.maximum(rng.normal(size=shape), 0.0),
+        lambda rng, shape: np.sqrt(2.0) * rng.integers(0, 3, shape),
+    ],
+    ids=["float32", "logarithms of counts", "clipped", "levels"],
+)
+def test_rows_without_copies_have_none(column):
+    rng = np.random.default_rng(3)
+    for n, width in ((30, 8), (300, 8), (1000, 12)):
+        X = column(rng, (n, width))
+        assert n_kept(X) >= 0.99 * n
+        assert n_kept(np.where(rng.random(X.shape) < 0.03, np.nan, X)) >= 0.99 * n
+
+
 def test_rows_that_stand_there_three_times_are_no_clusters():
     X, z, _ = three(2)
     model = MAPDPM().fit(np.repeat(X, 3, axis=0))
