@@ -1,14 +1,16 @@
 """The default fit beside columns of noise: eight tables with 0, 20 and 100 of them, and noise alone.
 
-Run: python bench/columns.py --data FOLDER [--noise 20,100] [--alone 100]. A line for each table and number of columns:
+Run: python bench/columns.py --data FOLDER [--noise 20,100] [--alone 100] [--wide 500,1000,2000]. A line for each table
+and number of columns:
 
 K, relevant   clusters, and how many columns of the table and of noise carry them
 same          AMI of the partition with that of the table without noise: 1 where it is found again
 AMI           with the classes
 seconds       of the fit, and their ratio to those without noise
 
-Then, of ``--alone`` tables of noise alone (300 x 6), how many have one cluster and no relevant column. FOLDER holds
-tabular/ (or the environment variable MAPDPM_DATA names it).
+Then, of ``--alone`` tables of noise alone (300 x 6), how many have one cluster and no relevant column. Then two groups
+of 25 rows in ``--wide`` columns, a tenth of which part them by 3 sd: processor seconds of the default and of the
+paper's prior, and the AMI of both. FOLDER holds tabular/ (or the environment variable MAPDPM_DATA names it).
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=os.environ.get("MAPDPM_DATA"))
     parser.add_argument("--noise", default="20,100")
     parser.add_argument("--alone", type=int, default=100)
+    parser.add_argument("--wide", default="500,1000,2000")
     arguments = parser.parse_args()
     if arguments.data is None:
         parser.error("--data or MAPDPM_DATA must name the folder that holds tabular/")
@@ -58,6 +61,24 @@ def main() -> None:
     fits = [MAPDPM().fit(np.random.default_rng(seed).normal(size=(300, 6))) for seed in range(arguments.alone)]
     one = sum(fit.n_clusters_ == 1 for fit in fits)
     print(json.dumps({"noise alone": len(fits), "one cluster": one, "none": sum(not f.relevant_.any() for f in fits)}))
+    for n_columns in map(int, filter(None, arguments.wide.split(","))):
+        print(json.dumps(of_wide(n_columns)), flush=True)
+
+
+def of_wide(n_columns: int) -> dict[str, float]:
+    """Seconds and AMI of two groups in many columns."""
+    classes = np.arange(50) % 2
+    X = np.random.default_rng(n_columns).normal(size=(50, n_columns))
+    X[:, : n_columns // 10] += 3.0 * classes[:, None]
+    found: dict[str, float] = {"wide": n_columns}
+    for name, likelihood in (("default", "auto"), ("paper", None)):
+        start = time.process_time()
+        labels = MAPDPM(likelihood=likelihood).fit(X).labels_
+        found |= {
+            f"seconds {name}": round(time.process_time() - start, 2),
+            f"AMI {name}": round(ami(classes, labels), 2),
+        }
+    return found
 
 
 if __name__ == "__main__":

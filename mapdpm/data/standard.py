@@ -51,8 +51,7 @@ def cells_of(data: Any, n_cells: int, expired: Callable[[], bool] = bool) -> Lab
     while len(heap) < n_cells and not expired():
         _, number, own = heapq.heappop(heap)
         apart = X[own] - X[own].mean(axis=0)
-        direction = np.linalg.eigh(apart.T @ apart)[1][:, -1]
-        order = own[np.argsort(apart @ direction, kind="stable")]
+        order = own[np.argsort(_along_longest(apart), kind="stable")]
         half = len(order) // 2
         for place, part in enumerate((order[:half], order[half:])):
             heapq.heappush(heap, (-len(part), 2 * number + 1 + place, part))
@@ -60,6 +59,13 @@ def cells_of(data: Any, n_cells: int, expired: Callable[[], bool] = bool) -> Lab
     for cell, (_, _, own) in enumerate(heap):
         labels[own] = cell
     return labels
+
+
+def _along_longest(apart: Matrix) -> Vector:
+    """How far each row lies along the direction in which they vary most, by the smaller of two matrices."""
+    n, D = apart.shape
+    along: Vector = np.linalg.eigh(apart @ apart.T if n < D else apart.T @ apart)[1][:, -1]
+    return along if n < D else apart @ along
 
 
 def sums(rows: Matrix) -> Vector:

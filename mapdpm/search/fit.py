@@ -97,6 +97,13 @@ class Fitted(NamedTuple):
     relevance: Any = None
     """The ``Relevance`` of the columns, where that was searched; then the mixture reads some of them."""
 
+    @property
+    def present_labels(self) -> Labels:
+        """The labels of the points that take part, which are here."""
+        assert self.labels is not None  # noqa: S101
+        labels: Labels = self.labels[self.labels >= 0]
+        return labels
+
 
 def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | None = None) -> Fitted:
     """Cluster ``points``, in the form that the likelihood reads.

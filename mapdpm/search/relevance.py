@@ -93,7 +93,16 @@ class _Search:
     def best(self) -> _Found:
         """The units that carry clusters; none where one cluster explains the sample as well."""
         found = self._best()
-        return found if self._has_clusters(found) else self.at(np.zeros_like(found.relevant))
+        if self._has_clusters(found):
+            return found
+        other = self._climbed(self._of_wide_prior())
+        return other if self._has_clusters(other) else self.at(np.zeros_like(found.relevant))
+
+    def _of_wide_prior(self) -> Mask:
+        """The units that the clusters of a wide prior make relevant: it hides none by a cluster for each point."""
+        of_sample = self.settings.search._replace(deadline=self.of_sample)
+        wide = _alone(self.settings._replace(likelihood=self.units.prior, init="sequential", search=of_sample))
+        return best_set(self.units.gains(fit(wide, self.sample.points, self.units.weights).present_labels))
 
     def _has_clusters(self, found: _Found) -> bool:
         """Whether clusters are better than one cluster whose prior knows its mean and its variance.
@@ -224,8 +233,8 @@ class _Search:
             return _Found(relevant, log_joint, prior.labels, prior, is_full=is_full)
         if self.is_open:  # these have their priors, and others not
             settings, points, weights = settings._replace(init="sequential"), sample.points, sample.weights
-        fitted = fit(_without_structure(settings), points, weights)
-        return _Found(relevant, self.units.log_joint(fitted.history[-1], relevant), present_labels(fitted), None)
+        fitted = fit(settings if settings.structure is None else _alone(settings), points, weights)
+        return _Found(relevant, self.units.log_joint(fitted.history[-1], relevant), fitted.present_labels, None)
 
     def _of(self, relevant: Mask, deadline: Deadline, *, is_full: bool) -> tuple[FitSettings, Labels]:
         columns = self.columns_of(relevant)
@@ -244,7 +253,7 @@ class _Search:
 
     def whole(self, fitted: Fitted, found: _Found, units: Units, constants: Vector) -> Fitted:
         """``fitted`` with what it says of all columns: their relevance, the likelihood, J."""
-        relevant, columns, labels = found.relevant, self.columns_of(found.relevant), present_labels(fitted)
+        relevant, columns, labels = found.relevant, self.columns_of(found.relevant), fitted.present_labels
         gains = self._gains_together(fitted, relevant, units) if found.is_full else units.gains(labels)
         relevance = Relevance.of(units, labels, gains, relevant, columns, constants)
         likelihood = fitted.likelihood
@@ -258,7 +267,7 @@ class _Search:
 
     def _gains_together(self, fitted: Fitted, relevant: Mask, units: Units) -> Vector:
         """The gain of each unit; columns with full covariances gain together, and have equal shares."""
-        gains = units.gains(present_labels(fitted))
+        gains = units.gains(fitted.present_labels)
         mixture, backend = fitted.mixture, BACKENDS[fitted.backend]
         together = float(backend.log_marginals(mixture.likelihood, mixture.state).sum())
         block, others = relevant & self._normal_units(), relevant & ~self._normal_units()
@@ -271,24 +280,15 @@ class _Search:
         return empirical_prior(full_of(self.settings.likelihood), taken, weights).for_data(taken)
 
 
-def _without_structure(settings: FitSettings) -> FitSettings:
-    """The settings of a fit to points without their groups or their order, by moves that need none."""
-    if settings.structure is None:
-        return settings
+def _alone(settings: FitSettings) -> FitSettings:
+    """The settings of a fit to points without their groups or their order, by moves that need none, untold."""
     search = settings.search._replace(moves=(Merge, Split), n_restarts=1, verbose=0, callback=None)
-    init = "sequential" if isinstance(settings.init, str) else settings.init
+    init = "sequential" if settings.structure is not None and isinstance(settings.init, str) else settings.init
     return settings._replace(init=init, search=search, structure=None)
 
 
 def _joint(found: _Found) -> float:
     return found.log_joint
-
-
-def present_labels(fitted: Fitted) -> Labels:
-    """The labels of the points that take part."""
-    assert fitted.labels is not None  # noqa: S101  (the points are here)
-    labels: Labels = fitted.labels[fitted.labels >= 0]
-    return labels
 
 
 def fit_relevant(
@@ -329,13 +329,13 @@ def fit_relevant(
     for _ in range(0 if is_last or found.is_full else _ROUNDS):
         if search.deadline.expired():
             break
-        wanted = best_set(every.gains(present_labels(fitted)))
+        wanted = best_set(every.gains(fitted.present_labels))
         if np.array_equal(wanted, found.relevant):
             break
         again = search.at(wanted)
         other = search.fitted(again, None)
         is_higher = every.log_joint(other.history[-1], wanted) > every.log_joint(fitted.history[-1], found.relevant)
-        if not is_higher and gain_enough(every.gains(present_labels(fitted)), found.relevant):
+        if not is_higher and gain_enough(every.gains(fitted.present_labels), found.relevant):
             break
         fitted, found = other, again
     return search.whole(fitted, found, every, constants)

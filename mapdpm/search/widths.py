@@ -25,6 +25,7 @@ from mapdpm.state import Mixture
 _CERTAIN = 1e5  # points that a prior counts as, where it may know all
 _TOLERANCE = 0.03  # of a logarithm: the evidence is flat there
 _GAIN_OF_CYCLE = 1e-5  # relative, of the evidence
+_MOST_OF_FULL = 512  # columns of full covariances: five points of so many take half a minute
 
 
 def asks_for_prior(likelihood: Any) -> bool:
@@ -58,6 +59,12 @@ class Widths:
     def __init__(self, empirical: Any, *, is_certain: bool = False) -> None:
         self._empirical, self._is_certain = empirical, is_certain
         self._rule = empirical.widths
+        if any(rule.above_dimension for rule in self._rule.values()) and len(empirical.m0) > _MOST_OF_FULL:
+            msg = (
+                f"a fit of full covariances costs the cube of the number of columns, and {len(empirical.m0)} are more "
+                f"than {_MOST_OF_FULL}: use covariance='diagonal' (or NormalGamma), or the first principal components"
+            )
+            raise ValueError(msg)
         ranges = [self._range(name) for name in self._rule]
         low, high = np.array([[math.log(ends[side]) for ends in ranges] for side in (0, 1)])
         self._widths = evidence.Widths(empirical, tuple(self._rule), Box(low, high, _TOLERANCE, _GAIN_OF_CYCLE))

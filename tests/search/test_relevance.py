@@ -11,6 +11,7 @@ import pytest
 from sklearn.metrics import adjusted_mutual_info_score
 
 from mapdpm import MAPDPM, Mixed, NormalGamma
+from mapdpm.data.standard import _along_longest
 from mapdpm.files.errors import ModelFileError
 from mapdpm.likelihoods._as_given import parameters_of
 from mapdpm.search.relevance import _Found, _Search
@@ -72,17 +73,31 @@ def test_the_best_set_pays_its_price():
     assert best_set(np.array([3.0, *[50.0] * 29])).all()
 
 
-@pytest.mark.parametrize(("n", "D"), [(6, 120), (12, 150), (30, 150), (60, 40)])
-def test_noise_of_many_columns_is_one_cluster(n, D):
-    """A fitted prior knows the mean and the variance of each column, so a cluster for each point would cost nothing."""
+@pytest.mark.parametrize(("n", "D", "n_apart"), [(6, 120, 120), (12, 150, 150), (40, 240, 36), (60, 40, 40)])
+def test_noise_of_many_columns_is_one_cluster(n, D, n_apart):
+    """A fitted prior knows the mean and the variance of each column, so a cluster for each point would cost nothing.
+
+    It does not hide groups, which differ in some columns.
+    """
     rng = np.random.default_rng(n)
     X = rng.normal(size=(n, D)) * np.exp(rng.normal(size=D)) + 5.0
     model = MAPDPM().fit(X)
     assert (model.n_clusters_, model.relevant_.any()) == (1, False)
-    X[: n // 2] += 3.0 * X.std(axis=0)
+    X[: n // 2, :n_apart] += 3.0 * X.std(axis=0)[:n_apart]
     model.fit(X)
     assert model.n_clusters_ == 2
+    assert model.relevant_[:n_apart].mean() > (0.9 if n > 6 else 0.2)
+    assert model.relevant_[n_apart:].sum() <= 0.1 * (D - n_apart)
     assert adjusted_mutual_info_score(np.arange(n) < n // 2, model.labels_) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("n", "D"), [(20, 4), (4, 20)])
+def test_points_along_their_longest_direction(n, D):
+    X = np.random.default_rng(n).normal(size=(n, D)) * np.arange(1.0, D + 1.0)
+    X -= X.mean(axis=0)
+    order = np.argsort(_along_longest(X))
+    wanted = np.argsort(X @ np.linalg.svd(X)[2][0]).tolist()
+    assert order.tolist() in (wanted, wanted[::-1])
 
 
 @pytest.mark.parametrize("n", [3, 50, 2000])

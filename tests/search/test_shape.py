@@ -213,6 +213,20 @@ def test_where_full_covariances_are_not_tried():
     assert isinstance(MAPDPM(likelihood=NormalGamma).fit(X).likelihood_, NormalGamma)
 
 
+@pytest.mark.parametrize(
+    "fit",
+    [
+        MAPDPM(covariance="full").fit,
+        MAPDPM(likelihood=NormalInverseWishart, relevance="all").fit,
+        lambda X: HDPMixture(likelihood=NormalInverseWishart).fit(X, groups=[0, 0, 1]),
+        lambda X: select_alpha(X, [0.1, 1.0], folds=2, likelihood=NormalInverseWishart),
+    ],
+)
+def test_more_columns_than_a_matrix_can_have_are_refused(fit):
+    with pytest.raises(ValueError, match="513 are more than 512: use covariance='diagonal'"):
+        fit(np.random.default_rng(0).normal(size=(3, 513)))
+
+
 def test_groups_states_and_alpha_have_the_shape_too():
     X, z = stretched(9, 1)
     order = np.argsort(z, kind="stable")
