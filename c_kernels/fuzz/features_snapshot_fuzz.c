@@ -63,7 +63,7 @@ static size_t a_file(unsigned which, uint8_t *file, size_t capacity)
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
     if (size < SNAPSHOT_HEAD || seed % 1000 == 0)
-        size = a_file(seed / 1000 * 2654435761u >> 7, data, max_size);
+        size = a_file(mixed(seed / 1000), data, max_size);
     return LLVMFuzzerMutate(data, size, max_size);
 }
 
@@ -77,8 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     file = (uint8_t *)copy_of(data, size);
     for (i = 0; i < 8; i++)
         file[32 + i] = (uint8_t)((uint64_t)size >> (8 * i));
-    for (i = 0; i < 4; i++)
-        file[size - 4 + i] = (uint8_t)(mapdpm_crc32(0, file, size - 4) >> (8 * i));
+    seal(file, size);
     if (mapdpm_features_memory(file, size, &bytes) == MAPDPM_OK && bytes <= MOST) {
         mapdpm_features *const f = new_pipeline(bytes);
 

@@ -46,6 +46,44 @@ static inline mapdpm_real next_real(input *t)
     return value;
 }
 
+/* Any time, small or large. */
+static inline int64_t next_time_of(input *t)
+{
+    const unsigned shift = next_byte(t) & 63u;
+
+    return (int64_t)((uint64_t)next_byte(t) << shift);
+}
+
+/* Write the check sum of a file that was changed, so that it is read. */
+static inline void seal(uint8_t *file, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < 4; i++)
+        file[n - 4 + i] = (uint8_t)(mapdpm_crc32(0, file, n - 4) >> (8 * i));
+}
+
+/* Change up to three bits of a file anywhere, and seal it. */
+static inline void forge(input *t, uint8_t *file, size_t n)
+{
+    unsigned edits = next_byte(t) & 3u;
+
+    for (; edits > 0; edits--) {
+        const size_t at = ((size_t)next_byte(t) << 8) + next_byte(t);
+
+        file[at % (n - 4)] ^= (uint8_t)(1u << (next_byte(t) & 7u));
+    }
+    seal(file, n);
+}
+
+/* A number whose bits all depend on those of n. */
+static inline uint32_t mixed(uint32_t n)
+{
+    n = (n ^ n >> 16) * 0x7feb352du;
+    n = (n ^ n >> 15) * 0x846ca68bu;
+    return n ^ n >> 16;
+}
+
 enum { D_MOST = 4 };
 
 /* Options of all sorts, valid or not. */
@@ -74,6 +112,8 @@ static inline void next_options(input *t, mapdpm_options *o, mapdpm_real *parame
         o->max_groups = o->with_base = o->window = 0;
     o->relevance = o->warmup > 0 && o->with_base == 0 && (b ^ c) % 2 == 0;
     o->resolution = o->warmup > 0 && (a ^ b) % 2 == 0;
+    o->surprise = o->max_groups == 0 && o->lag == 0 && (a ^ b ^ c) % 3 == 0;
+    o->rare = o->surprise ? (mapdpm_real)(b % 4) / 8 : 0;
     o->gamma = c & 8 && (o->max_groups > 0 || o->lag > 0) ? next_real(t) : 1;
     o->kappa = o->lag > 0 && c & 64 ? next_real(t) : 0;
     for (d = 0; d < 3 * D_MOST; d++)
@@ -113,7 +153,8 @@ static inline void states_must_be_whole(const mapdpm_stream *s)
         must_be_probabilities(waiting_belief(s, i), K, 1);
     for (k = 0; k < K; k++)
         MUST(is_used(s, k) && !s->warming ? state_tables(s)[k] > 0 : !(state_tables(s)[k] > 0 || belief[k] > 0));
-    MUST(*state_total(s) >= *share_gamma(s) && *state_total(s) < 4 * MOST_WEIGHT * (mapdpm_real)(K + 1));
+    MUST(*state_total(s) >= *share_gamma(s));
+    MUST(*state_total(s) < 2 * *share_gamma(s) + 4 * MOST_WEIGHT * (mapdpm_real)(K + 1));
     MUST(*last_slot_of(s) == MD_NONE || is_used(s, *last_slot_of(s)));
     for (i = 0; counts_from(s, 0) + i < waiting_belief(s, 0); i++)
         MUST(counts_from(s, 0)[i] >= 0 && counts_from(s, 0)[i] < LARGEST_REAL);
@@ -201,6 +242,7 @@ static inline void call_queries(const mapdpm_stream *s, const mapdpm_real *x)
     (void)mapdpm_get_prior(s, room, room + s->n_features);
     (void)mapdpm_get_group(s, 0, &id, NULL);
     (void)mapdpm_get_run(s, &id);
+    (void)mapdpm_contributions(s, x, room);
     if (s->n_features <= D_MOST)
         (void)mapdpm_get_relevance(s, relevant, room);
     MUST(is_as_before(before, s));

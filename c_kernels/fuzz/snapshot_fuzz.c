@@ -44,6 +44,8 @@ static size_t a_snapshot(unsigned which, uint8_t *file, size_t capacity)
     }
     o.relevance = warms && !o.with_base && (which >> 26 & 1u);
     o.resolution = warms && (which >> 27 & 1u);
+    o.surprise = o.max_groups == 0 && o.lag == 0 && (which >> 28 & 1u);
+    o.rare = o.surprise ? (mapdpm_real)(which >> 29 & 3u) / 8 : 0;
     s = new_stream(mapdpm_stream_bytes(&o));
     MUST(mapdpm_init(s, mapdpm_stream_bytes(&o), &o) == MAPDPM_OK);
     for (i = 0; i < points; i++) {
@@ -73,8 +75,19 @@ static size_t a_snapshot(unsigned which, uint8_t *file, size_t capacity)
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
     if (size < SNAPSHOT_HEAD || seed % 1000 == 0)
-        size = a_snapshot(seed / 1000 * 2654435761u >> 7, data, max_size);
+        size = a_snapshot(mixed(seed / 1000), data, max_size);
     return LLVMFuzzerMutate(data, size, max_size);
+}
+
+/* An assessment of a point is in its range. */
+static void assess(mapdpm_stream *s, const mapdpm_real *x)
+{
+    mapdpm_assessment a;
+
+    if (mapdpm_assess(s, x, NULL, &a) == MAPDPM_OK && !s->warming) {
+        MUST(a.novelty >= 0 && a.novelty <= 1);
+        MUST(!s->surprise || (a.surprise >= 0 && a.surprise <= 1));
+    }
 }
 
 static void go_on(mapdpm_stream *s)
@@ -87,6 +100,7 @@ static void go_on(mapdpm_stream *s)
         (void)mapdpm_set_group(s, (uint32_t)i / 4);
         x[0] = (mapdpm_real)((i * 37 % 11) * 10 - 50) + (mapdpm_real)(i % 4) / 16;
         call_queries(s, x);
+        assess(s, x);
         if (i == 17)
             (void)mapdpm_gap(s);
         (void)mapdpm_settle_step(s);
@@ -161,8 +175,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     file = (uint8_t *)copy_of(data, size);
     for (i = 0; i < 8; i++)
         file[32 + i] = (uint8_t)((uint64_t)size >> (8 * i));
-    for (i = 0; i < 4; i++)
-        file[size - 4 + i] = (uint8_t)(mapdpm_crc32(0, file, size - 4) >> (8 * i));
+    seal(file, size);
     take_summary(file, size);
     if (mapdpm_snapshot_options(file, size, &o) == MAPDPM_OK && mapdpm_stream_bytes(&o) <= MOST) {
         bytes = mapdpm_stream_bytes(&o);

@@ -110,7 +110,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             else if (op < 24)
                 set_base(s);
             else if (op < 28)
-                MUST(mapdpm_gap(s) == (HAS_STATES(s) ? MAPDPM_OK : MAPDPM_E_ARGUMENT));
+                MUST(mapdpm_gap(s) == (!HAS_STATES(s) ? MAPDPM_E_ARGUMENT
+                                       : has_queue_to_do(s) ? MAPDPM_E_WARMING
+                                                            : MAPDPM_OK));
             else
                 learn_one(&t, s, op);
             must_be_whole(s);

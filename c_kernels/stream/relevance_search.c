@@ -58,10 +58,12 @@ static md_real worth_of(const mapdpm_stream *s, md_real joint)
 static int is_better(mapdpm_stream *s, settling *z, md_real joint)
 {
     const md_real worth = worth_of(s, joint);
-    size_t d;
+    size_t d, m = 0;
 
     if (!(worth > z->worth))
         return 0;
+    for (d = 0; d < MD_FEATURES(s); d++)
+        m += is_relevant(s, d) && varies(s, d);
     z->worth = worth;
     z->chosen_share = z->best_share;
     z->chosen_shape = z->best_shape;
@@ -69,7 +71,7 @@ static int is_better(mapdpm_stream *s, settling *z, md_real joint)
         uint32_t *const word = relevance_of(s) + d;
 
         *word &= ~MD_CHOSEN;
-        if (s->n_clusters < 2 || (is_relevant(s, d) && varies(s, d)))
+        if (s->n_clusters < 2 || m == 0 || (is_relevant(s, d) && varies(s, d))) /* one is relevant at least */
             *word |= MD_CHOSEN;
     }
     return 1;

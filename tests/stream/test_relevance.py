@@ -236,3 +236,14 @@ def test_a_file_in_which_no_column_is_relevant_is_refused():
     data[place : place + 12] = 3 * words[0]
     with pytest.raises(ModelFileError, match="damaged"):
         OnlineMAPDPM.from_bytes(repaired(bytes(data)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("tiny", [6e-39, 0.0])
+def test_one_column_is_relevant_at_least_also_where_none_varies(dtype, tiny):
+    """Equal points are two clusters by a large alpha alone; a learner in which no column was relevant divided by 0."""
+    X = np.zeros((60, 2))
+    X[1] = tiny, tiny / 60
+    model = OnlineMAPDPM(2, alpha=7520.0, warmup=31, dtype=dtype, resolution=0.0, when_full="merge").partial_fit(X)
+    assert model.relevant_.any()
+    assert model.n_seen == 60
