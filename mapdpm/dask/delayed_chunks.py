@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,13 +53,13 @@ def _is_on_a_worker(chunk: Any) -> bool:
 
 def _delayed_pairs(X: Any, sample_weight: Any) -> list[Any]:
     points = delayed_of("X", X)
-    if sample_weight is None:
-        return [dask.delayed(_pair, pure=False)(chunk, None) for chunk in points]
-    weights = delayed_of("sample_weight", sample_weight)
+    sizes = X.chunks[0] if is_array(X) else [math.nan] * len(points)
+    weights = [None] * len(points) if sample_weight is None else delayed_of("sample_weight", sample_weight)
     if len(weights) != len(points):
         msg = f"sample_weight has {len(weights)} chunks and X has {len(points)}; give both the same chunks"
         raise ValueError(msg)
-    return [dask.delayed(_pair, pure=False)(*pair) for pair in zip(points, weights, strict=True)]
+    pairs = enumerate(zip(points, weights, sizes, strict=True))
+    return [dask.delayed(_pair, pure=False)(chunk, own, number, n) for number, (chunk, own, n) in pairs]
 
 
 def delayed_of(name: str, X: Any) -> list[Any]:
@@ -68,7 +69,7 @@ def delayed_of(name: str, X: Any) -> list[Any]:
     if is_array(X):
         if X.ndim > 1 and X.numblocks[1] > 1:  # a chunk has all features of its points
             X = X.rechunk({1: -1})
-        return list(X.to_delayed().ravel())
+        return list(X.to_delayed(optimize_graph=False).ravel())  # which would leave out chunks that workers hold
     if hasattr(X, "to_delayed"):
         return list(X.to_delayed())
     if isinstance(X, Sequence) and len(X) and all(isinstance(each, (str, os.PathLike)) for each in X):
@@ -98,7 +99,11 @@ def _paths(name: str, path: str) -> list[str]:
     return files
 
 
-def _pair(points: Any, weights: Any) -> tuple[Any, Any]:
+def _pair(points: Any, weights: Any, number: int, n_rows: float) -> tuple[Any, Any]:
+    """Points and weights; ValueError where they have not the rows that their array says, NaN where that is unknown."""
+    if not math.isnan(n_rows) and len(points) != n_rows:
+        msg = f"chunk {number} (counted from 0) has {len(points)} rows, and its dask array says {n_rows}"
+        raise ValueError(msg)
     return points, weights
 
 

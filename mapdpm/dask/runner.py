@@ -13,6 +13,7 @@ import dask
 import numpy as np
 
 from mapdpm.dask.delayed_chunks import Recipe
+from mapdpm.dask.marks import Mark
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import Names, column_names
 from mapdpm.kinds.ends import Ends
@@ -42,6 +43,7 @@ class Counted(NamedTuple):
     is_float32: bool
     names: Names | None
     moments: Vector | None
+    mark: Mark = Mark()
     ends: Ends | None = None
     """The ends of each column, where there are columns."""
     error: str | None = None
@@ -60,10 +62,11 @@ class Read(NamedTuple):
     is_table: bool = False
     """Whether points become rows of a ``Table``, as a product reads them."""
 
-    def chunk(self, pair: Any, first: int) -> Chunk:
-        """The points of ``pair``, which is points and weights, that take part."""
+    def marked(self, pair: Any, first: int) -> tuple[Chunk, Mark]:
+        """The points of ``pair``, which is points and weights, that take part; and the mark of all of them."""
         X, given = pair
         points = read_by(self.likelihood, X)
+        mark = Mark.of(points, given)
         points = points if self.scale == 1.0 else points * self.scale
         points = points if self.columns is None else restricted_points(points, self.columns)
         points = as_table(points) if self.is_table else points
@@ -71,7 +74,7 @@ class Read(NamedTuple):
         points, kept = taking_part(points, weights, present_points(weights))
         if kept is None and given is not None:  # all chunks have weights, or none has
             kept = np.ones(point_set(points).n_points)
-        return Chunk(points, kept, first)
+        return Chunk(points, kept, first), mark
 
 
 class Client:
@@ -127,6 +130,7 @@ class OnDask:
         name, count = f"counted-{uuid.uuid4().hex}", dask.delayed(_counted, pure=False)
         looks = self._client.compute(*(count(pair, read, dask_key_name=(name, j)) for j, pair in enumerate(delayed)))
         _check(looks)
+        self._marks = [look.mark for look in looks]
         sizes = np.array([look.n_points for look in looks])
         self._firsts = np.cumsum(sizes) - sizes
         self.n_points = int(sizes.sum())
@@ -160,8 +164,8 @@ class OnDask:
         one, many = dask.delayed(_passed, pure=False), dask.delayed(_joined, pure=False)
         name = f"{function.__name__}-{uuid.uuid4().hex}"  # one name for all, so that workers do not run ahead
         tasks = [
-            one(pair, self._read, int(first), shared, dask_key_name=(name, j))
-            for j, (pair, first) in enumerate(zip(self._delayed, self._firsts, strict=True))
+            one(pair, self._read, int(first), (j, mark), shared, dask_key_name=(name, j))
+            for j, (pair, first, mark) in enumerate(zip(self._delayed, self._firsts, self._marks, strict=True))
         ]
         while len(tasks) > 1:  # a tree of fixed shape: sums do not depend on who is first
             tasks = [many(shared, tasks[at : at + _FAN_IN]) for at in range(0, len(tasks), _FAN_IN)]
@@ -206,14 +210,14 @@ def _counted(pair: Any, read: Read) -> Counted:
         if not _takes_part(pair):
             return Counted(0, 0, False, None, None)
         names = column_names(X)
-        chunk = read.chunk(pair, 0)
+        chunk, mark = read.marked(pair, 0)
         if read.likelihood is not None and not asks_for_prior(read.likelihood):
             read.likelihood.for_data(chunk.points)
         has_moments, table = isinstance(chunk.points, np.ndarray), getattr(chunk.points, "array", chunk.points)
         moments = moments_of(chunk.points, chunk.weights) if has_moments and chunk.n_points else None
         n_features, is_float32 = point_set(chunk.points).n_features, getattr(chunk.points, "dtype", None) == np.float32
         ends = Ends.of(table) if has_columns(chunk.points) and chunk.n_points else None
-        return Counted(chunk.n_points, n_features, is_float32, names, moments, ends)
+        return Counted(chunk.n_points, n_features, is_float32, names, moments, mark, ends)
     except (ValueError, TypeError) as error:
         return Counted(0, 0, False, None, None, error=str(error))
 
@@ -246,12 +250,16 @@ def _described(look: Counted, what: str) -> str:
     return "float32 points" if look.is_float32 else "float64 points"
 
 
-def _passed(pair: Any, read: Read, first: int, shared: Any) -> Passed:
+def _passed(pair: Any, read: Read, first: int, known: tuple[int, Mark], shared: Any) -> Passed:
     frame, function, arguments = shared
+    number, before = known
     pair = _made(pair)
     if not _takes_part(pair):
+        before.check(number, Mark())
         return chunks.NOTHING
-    return passes.over_parts(function, frame, read.chunk(pair, first), *arguments)
+    chunk, mark = read.marked(pair, first)
+    before.check(number, mark)
+    return passes.over_parts(function, frame, chunk, *arguments)
 
 
 def _joined(shared: Any, results: list[Passed]) -> Passed:

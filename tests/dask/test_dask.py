@@ -125,6 +125,15 @@ def with_mean_1(weights):
 
 
 @pytest.mark.complete
+def test_chunks_that_are_kept_on_workers(client):
+    expected = bits_of(on_dask.fit(MAPDPM(), chunks_of(X, range(0, N + 1, 600))))
+    array = da.from_array(X, chunks=(600, -1))
+    frame = dd.from_pandas(pd.DataFrame(X), npartitions=2)
+    for given in (client.persist(array), client.persist(list(array.to_delayed().ravel()))):
+        assert bits_of(on_dask.fit(MAPDPM(), given, client)) == expected
+    assert on_dask.fit(MAPDPM(), client.persist(frame), client).n_clusters_ == len(set(Z.tolist()))
+
+
 def test_counts_weights_and_priors():
     weights = with_mean_1(np.random.default_rng(1).integers(0, 3, N))  # passes take weights as they are
     for parameters in ({"discount": 0.2}, {"max_clusters": 3}):
@@ -202,6 +211,46 @@ def test_a_prior_is_fitted_to_the_sample():
 def test_what_is_wrong_with_a_chunk(points, message):
     with pytest.raises(ValueError, match=message):
         on_dask.fit(MAPDPM(), [dask.delayed(each) for each in points()])
+
+
+class Changes:
+    """Makes a chunk, and another one from the second time on."""
+
+    def __init__(self, *made):
+        self.made, self.times = made, 0
+
+    def __call__(self):
+        self.times += 1
+        return self.made[min(self.times, len(self.made)) - 1]
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        ((X[:500], X[:499]), "had 500 points, and 499 points when"),
+        ((X[:500], X[:0]), "had 500 points, and 0 points"),
+        ((X[:0], X[:500]), "had 0 points, and 500 points"),
+        ((X[:500], X[:500] + 1e-9), "had 500 points, and other values"),
+        ((X[:500], X[499::-1]), "had 500 points, and other values"),
+        ((X[:500], X[:500], X[:500], X[1:501]), "had 500 points, and other values"),
+    ],
+)
+@pytest.mark.parametrize("estimator", [MAPDPM, DPMeans])
+def test_a_chunk_that_is_not_the_same_again_is_refused(made, message, estimator):
+    """As a reader without a seed or without an order, or a file that someone writes meanwhile."""
+    blocks = [dask.delayed(X[500:]), dask.delayed(Changes(*made), pure=False)()]
+    model = estimator() if estimator is MAPDPM else estimator(n_clusters=3)
+    with dask.config.set(scheduler="synchronous"), pytest.raises(ValueError, match=f"chunk 1 .*{message}.* a seed"):
+        on_dask.fit(model, blocks)
+
+
+def test_weights_that_change_and_arrays_of_wrong_sizes_are_refused():
+    weights = [dask.delayed(Changes(np.ones(N), np.full(N, 2.0)), pure=False)()]
+    with dask.config.set(scheduler="synchronous"), pytest.raises(ValueError, match=r"chunk 0 .*other values"):
+        on_dask.fit(MAPDPM(), [dask.delayed(X)], sample_weight=weights)
+    wrong = da.from_delayed(dask.delayed(X[:400]), shape=(500, X.shape[1]), dtype=float)
+    with pytest.raises(ValueError, match=r"chunk 0 .* has 400 rows, and its dask array says 500"):
+        on_dask.fit(MAPDPM(), wrong)
 
 
 def test_other_bad_input(tmp_path):
@@ -297,6 +346,39 @@ def test_killed_workers_change_no_bit_and_a_deadly_chunk_is_an_error():
         blocks[2] = dask.delayed(_die)(blocks[2])
         with pytest.raises(RuntimeError, match="smaller chunks"):
             on_dask.fit(MAPDPM(), blocks, client)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", np.linspace(0.0, 1.0, 12).tolist())
+def test_workers_killed_at_any_moment_change_no_bit(share):
+    """One of two is killed, from the first look at chunks to the last pass."""
+    expected = bits_of(on_dask.fit(MAPDPM(), chunks_of(X)))
+    with LocalCluster(**LOCAL) as made, Client(made, set_as_default=False) as client:
+        start = time.monotonic()
+        on_dask.fit(MAPDPM(), chunks_of(X), client)
+        whole = time.monotonic() - start
+        killer = threading.Timer(share * whole, os.kill, (min(client.run(os.getpid).values()), signal.SIGKILL))
+        killer.start()
+        assert bits_of(on_dask.fit(MAPDPM(), chunks_of(X), client)) == expected
+        killer.join()
+
+
+@pytest.mark.slow
+def test_chunks_that_spill_to_disk_change_no_bit():
+    """Workers may hold a third of the points that are kept on them."""
+    rng, size = da.random.default_rng(0), (300_000, 42)
+    given = rng.normal(size=size, chunks=(20_000, 42)) + 20.0 * rng.integers(0, 3, (300_000, 1), chunks=(20_000, 1))
+    model = MAPDPM(likelihood=NormalGamma(0.0, 0.01, 1.0, 1.0), relevance="all", max_clusters=6)
+    expected = bits_of(on_dask.fit(model, given))
+    limits = {"distributed.worker.memory.target": 0.05, "distributed.worker.memory.spill": 0.06}
+    with (
+        dask.config.set(limits),
+        LocalCluster(**LOCAL, memory_limit="600MB") as made,
+        Client(made, set_as_default=False) as client,
+    ):
+        kept = client.persist(given)
+        assert bits_of(on_dask.fit(model, kept, client)) == expected
+        assert sum(client.run(lambda dask_worker: len(dask_worker.data.slow)).values()) > 0
 
 
 def test_columns_of_noise_and_constants():
