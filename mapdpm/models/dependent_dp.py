@@ -23,6 +23,7 @@ from mapdpm.samplers.sample import sample
 from mapdpm.samplers.trace import Trace
 from mapdpm.search.ascent import NEVER
 from mapdpm.search.settings import Deadline
+from mapdpm.threads import Threads
 from mapdpm.validation import check_callable, check_count, check_points
 
 
@@ -138,9 +139,18 @@ class DependentDP(_Settings, FittedEstimator):
         trace = self._sampled(points, sampler, deadline.of_sample(), times=times, **options)
         seen, given = sampler.observe(points), sampler.check_given(Given(times=times), len(points))
         data = ChainData(seen.likelihood, seen.data, given)
-        chain = cast("DependentChain", sampler.chain(data, trace.best, rng))
-        chain.labels_of_slots[chain.state.labels] = trace.best_variables["labels"]
-        self.history_, self.converged_ = climbed(sampler, chain, max_sweeps, rng, deadline.expired)
+        with Threads(None, apart=True) as threads:  # kernels read a generator: Ctrl-C must not come there
+
+            def ends() -> bool:
+                threads.check()
+                return deadline.expired()
+
+            def from_best(best: Labels) -> tuple[DependentChain, Vector, bool]:
+                chain = cast("DependentChain", sampler.chain(data, best, rng))
+                chain.labels_of_slots[chain.state.labels] = trace.best_variables["labels"]
+                return chain, *climbed(sampler, chain, max_sweeps, rng, ends)
+
+            ((chain, self.history_, self.converged_),) = threads.each(from_best, [trace.best])
         self.trace_, self.log_joint_, self.n_sweeps_ = trace, float(self.history_[-1]), len(self.history_) - 1
         self._keep(chain)
         self._remember(points.shape[1], names)
