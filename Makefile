@@ -3,7 +3,7 @@
 PYTHON ?= python3
 CC ?= cc
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
-NO_BENCHES := $(addprefix bench/,machine.py streams.py report.py tables.py uci_sets.py planted_faults.py test_budget.py)
+NO_BENCHES := $(addprefix bench/,machine.py streams.py report.py tables.py uci_sets.py planted_faults.py test_budget.py attack.py resident.py)
 BENCHES ?= $(sort $(filter-out $(NO_BENCHES),$(wildcard bench/*.py)))
 PAPERS := $(sort $(wildcard bench/papers/*[0-9].py))
 
@@ -33,7 +33,7 @@ PARALLEL = $(MAKE) --no-print-directory $(if $(filter output-sync,$(.FEATURES)),
 
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-all test-rest test-slow lint test-c test-c-all test-firmware test-firmware-all firmware \
-	test-python test-python-rest test-wheel test-wheels release-check bench papers papers-quick web docs pictures \
+	test-python test-python-rest test-wheel test-wheels release-check attack bench papers papers-quick web docs pictures \
 	clean check-tools FORCE
 
 help:
@@ -41,6 +41,7 @@ help:
 	@echo 'make test       what a change must pass, in minutes: lint, test-c, test-firmware, test-python'
 	@echo 'make test-all   make test, and all else: every compiler, machine, wheel and family, the site (CI runs it)'
 	@echo 'make test-slow  the statistical tests that take many minutes'
+	@echo 'make attack     every attack of docs/security.md, with the number of tries (minutes)'
 	@echo 'make bench      the figures of the documentation'
 	@echo 'make papers     every table and figure of the papers, measured: docs/papers.md'
 	@echo 'make firmware   the C library on chips, emulated: sizes, instructions, and the same bits'
@@ -141,6 +142,9 @@ $(STAMPS)/code $(STAMPS)/shipped: FORCE
 test-slow: .venv/complete
 	$(MAKE) --no-print-directory -C c_kernels fuzz RUNS=20000
 	$(PYTEST) -m slow --hypothesis-profile=slow tests
+
+attack: .venv/complete
+	@$(BIN)/python bench/attack.py
 
 bench: .venv/tested
 	@mkdir -p build/bench
