@@ -95,8 +95,9 @@ class _Search:
         found = self._best()
         if self._has_clusters(found):
             return found
-        other = self._climbed(self._of_wide_prior())
-        return other if self._has_clusters(other) else self.at(np.zeros_like(found.relevant))
+        if not self.of_sample.expired() and self._has_clusters(other := self._climbed(self._of_wide_prior())):
+            return other
+        return self.at(np.zeros_like(found.relevant))
 
     def _of_wide_prior(self) -> Mask:
         """The units that the clusters of a wide prior make relevant: it hides none by a cluster for each point."""
