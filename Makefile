@@ -41,7 +41,7 @@ help:
 	@echo 'make test       what a change must pass, in minutes: lint, test-c, test-firmware, test-python'
 	@echo 'make test-all   make test, and all else: every compiler, machine, wheel and family, the site (CI runs it)'
 	@echo 'make test-slow  the statistical tests that take many minutes'
-	@echo 'make attack     every attack of docs/security.md, with the number of tries (minutes)'
+	@echo 'make attack     every attack of docs/security.md, and how many inputs or tests it had'
 	@echo 'make bench      the figures of the documentation'
 	@echo 'make papers     every table and figure of the papers, measured: docs/papers.md'
 	@echo 'make firmware   the C library on chips, emulated: sizes, instructions, and the same bits'

@@ -282,9 +282,9 @@ class _Search:
 
 
 def _alone(settings: FitSettings) -> FitSettings:
-    """The settings of a fit to points without their groups or their order, by moves that need none, untold."""
+    """The settings of a fit to points without their groups or their order, by moves that need none, unheard."""
     search = settings.search._replace(moves=(Merge, Split), n_restarts=1, verbose=0, callback=None)
-    init = "sequential" if settings.structure is not None and isinstance(settings.init, str) else settings.init
+    init = "sequential" if isinstance(settings.init, str) else settings.init
     return settings._replace(init=init, search=search, structure=None)
 
 

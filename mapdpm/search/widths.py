@@ -25,7 +25,7 @@ from mapdpm.state import Mixture
 _CERTAIN = 1e5  # points that a prior counts as, where it may know all
 _TOLERANCE = 0.03  # of a logarithm: the evidence is flat there
 _GAIN_OF_CYCLE = 1e-5  # relative, of the evidence
-_MOST_OF_FULL = 512  # columns of full covariances: five points of so many take half a minute
+_MOST_OF_FULL = 512  # columns of full covariances, for a fit costs the cube of them
 
 
 def asks_for_prior(likelihood: Any) -> bool:

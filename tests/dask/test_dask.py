@@ -134,6 +134,7 @@ def test_chunks_that_are_kept_on_workers(client):
     assert on_dask.fit(MAPDPM(), client.persist(frame), client).n_clusters_ == len(set(Z.tolist()))
 
 
+@pytest.mark.complete
 def test_counts_weights_and_priors():
     weights = with_mean_1(np.random.default_rng(1).integers(0, 3, N))  # passes take weights as they are
     for parameters in ({"discount": 0.2}, {"max_clusters": 3}):
