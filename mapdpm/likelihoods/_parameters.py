@@ -313,15 +313,16 @@ def _checked_matrix(name: str, array: Matrix, largest: float | None) -> Matrix:
 
 
 def _check_values(name: str, values: Vector, largest: float | None) -> None:
+    right = np.abs(values) <= LARGEST if largest is None else (values >= SMALLEST) & (values <= largest)
+    if right.all():
+        return
+    wrong = values[~right]
     if largest is None:
-        wrong = ~(np.abs(values) <= LARGEST)
-        rule = "finite" if np.any(~np.isfinite(values[wrong])) else f"at most {LARGEST:.0e} in size"
+        rule = f"at most {LARGEST:.0e} in size" if np.isfinite(wrong).all() else "finite"
     else:
-        wrong = ~((values >= SMALLEST) & (values <= largest))
-        rule = "> 0" if np.any(~(values[wrong] > 0)) else f"between {SMALLEST:.0e} and {largest:.0e}"
-    if np.any(wrong):
-        msg = f"{name} must be {rule}, got {values[wrong][0]}"
-        raise ValueError(msg)
+        rule = f"between {SMALLEST:.0e} and {largest:.0e}" if (wrong > 0.0).all() else "> 0"
+    msg = f"{name} must be {rule}, got {wrong[0]}"
+    raise ValueError(msg)
 
 
 def _equal(self: Any, other: object) -> bool:

@@ -121,7 +121,7 @@ class _Search:
         n_parameters = sum(len(own) * (len(own) + 3) // 2 for own in self.columns)  # means, variances, covariances
         if gain > 0.5 * n_parameters * np.log1p(units.weight()):  # more than the price of them all
             return True
-        return bool(gain > (units.certain() - units.together)[relevant].sum())
+        return bool(gain > (units.certain - units.together)[relevant].sum())
 
     def _best(self) -> _Found:
         """From all units; from those that have clusters alone, gain much, or are nearly relevant."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from math import lgamma
@@ -83,6 +84,7 @@ class Units:
         """What each unit gains by clusters of its own, those of one column; in nats."""
         return np.add.reduceat(gains_alone(self._seen.shifted, self._seen.data), self._first_parts)
 
+    @functools.cached_property
     def certain(self) -> Vector:
         """What each unit is worth as one cluster whose prior may know its mean and variance; in nats."""
         widths = WidthsOfParts(self._given, self._seen.likelihood, is_certain=True)
@@ -122,7 +124,8 @@ class Units:
         return self._clusters(labels, self._seen), np.concatenate(self.columns), steps_of(self._seen.likelihood)
 
     def _apart(self, columns: Labels) -> Mask:
-        return np.array([not np.isin(own, columns).any() for own in self.columns])
+        taken = np.isin(np.concatenate(self.columns), columns)
+        return ~np.logical_or.reduceat(taken, np.cumsum([0, *map(len, self.columns)])[:-1])
 
     def _clusters(self, labels: Labels, seen: Observed) -> Mixture:
         """Clusters of the points, as ``seen`` describes them: statistics, with constants for points of the fit."""

@@ -109,9 +109,9 @@ def test_a_prior_that_is_certain_has_the_likelihood_of_the_best_normal(n, missin
     units = Units(NormalGamma, [np.array([d]) for d in range(3)], X, None, missing)
     m = (~np.isnan(X)).sum(axis=0)
     best = -0.5 * m * (np.log(2.0 * np.pi * np.nanvar(X, axis=0)) + 1.0)
-    np.testing.assert_allclose(units.certain(), best, atol=2e-5 * n, rtol=0)
-    assert (units.certain() > units.together).all()
-    assert (units.certain() - units.together < np.log1p(n)).all()  # the bound of _has_clusters
+    np.testing.assert_allclose(units.certain, best, atol=2e-5 * n, rtol=0)
+    assert (units.certain > units.together).all()
+    assert (units.certain - units.together < np.log1p(n)).all()  # the bound of _has_clusters
 
 
 @pytest.mark.parametrize("noise", [6, 25])
