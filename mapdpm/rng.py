@@ -135,31 +135,33 @@ class Uniforms(NamedTuple):
 class Climbing(NamedTuple):
     """The verbs of ``Rng`` for a kernel that climbs: the best of all choices, and proposals only if they gain.
 
-    What is proposed is still drawn; normal and gamma draws are in the middle.
+    What is proposed is still drawn; normal and gamma draws are in the middle. Without ``climbs`` verbs draw as those of
+    ``Rng``: a long kernel that does both is compiled once.
     """
 
     generator: np.random.Generator
+    climbs: bool
 
     def categorical(self, logw: Vector) -> int:
-        return int(np.argmax(logw))
+        return int(np.argmax(logw)) if self.climbs else Rng(self.generator).categorical(logw)
 
     def by_weight(self, weights: Vector) -> int:
-        return int(np.argmax(weights))
+        return int(np.argmax(weights)) if self.climbs else Rng(self.generator).by_weight(weights)
 
     def integer(self, n: int) -> int:
-        return min(int(self.generator.random() * n), n - 1)
+        return Rng(self.generator).integer(n)
 
     def accept(self, log_ratio: float) -> bool:
-        return log_ratio > _ROUNDING
+        return log_ratio > _ROUNDING if self.climbs else Rng(self.generator).accept(log_ratio)
 
     def chance(self, probability: float) -> bool:
-        return self.generator.random() < probability
+        return Rng(self.generator).chance(probability)
 
     def normal(self) -> float:
-        return 0.0
+        return 0.0 if self.climbs else Rng(self.generator).normal()
 
     def log_gamma(self, shape: float) -> float:
-        return log(shape)
+        return log(shape) if self.climbs else Rng(self.generator).log_gamma(shape)
 
 
 def seeded(random_state: int | np.random.Generator | np.random.RandomState | None) -> Rng:

@@ -43,7 +43,7 @@ def climbed(
     nobody wants goes. Parameters are at their modes afterwards.
     """
     chain.log_alone = np.full(chain.n_points, -np.inf)
-    climbing: Any = Climbing(rng.generator)
+    climbing: Any = Climbing(rng.generator, climbs=True)
     history, idle = [chain.log_joint()], 0
     for _ in range(max_sweeps):
         if expired():

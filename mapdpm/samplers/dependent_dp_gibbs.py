@@ -15,6 +15,7 @@ from mapdpm.likelihoods._drift_marginal import log_marginal_of_path
 from mapdpm.likelihoods.drifting_normal import DriftingNormal
 from mapdpm.partition_priors.stick_breaking import StickBreaking
 from mapdpm.protocol import Labels, Likelihood, Matrix, RngVerbs, Vector
+from mapdpm.rng import Climbing, Rng
 from mapdpm.samplers._time_slices import INTERVALS, MOST_OPENED, Slices, add_points, redraw_parameters, sweep_slices
 from mapdpm.samplers._with_parameters import PARAMETERS, Counted
 from mapdpm.samplers.chain import CLUSTER, Chain
@@ -259,11 +260,11 @@ class DependentDPGibbs(StickBreakingGibbs):
 
     def redraw_parameters(self, chain: DependentChain, rng: RngVerbs, *, at_mode: bool = False) -> None:
         """Draw the means of all clusters, then their covariances; or set them to the modes of these conditionals."""
-        self._redraw_parameters(chain.model, chain.state, chain.slices, at_mode, rng)
+        self._redraw_parameters(chain.model, chain.state, chain.slices, at_mode, _of_one_type(rng))
 
     def sweep(self, chain: DependentChain, rng: RngVerbs) -> Info:
         """Redraw the labels of all points, with exchanges after each."""
-        start, total, rates = 0, np.zeros(3, dtype=np.int64), self.rates(chain)
+        start, total, rates, rng = 0, np.zeros(3, dtype=np.int64), self.rates(chain), _of_one_type(rng)
         while start < chain.n_points:
             chain.reserve(MOST_OPENED)
             start, *more = self._sweep_slices(chain.model, chain.state, chain.slices, rates, start, rng)
@@ -275,3 +276,8 @@ class DependentDPGibbs(StickBreakingGibbs):
         chain = cast("DependentChain", chain)
         self.redraw_parameters(chain, rng)
         return self.sweep(chain, rng)
+
+
+def _of_one_type(rng: Any) -> Any:
+    """``rng`` as ``DependentDP`` climbs with: numba compiles the kernels, which takes a minute, once for both."""
+    return Climbing(rng.generator, climbs=False) if isinstance(rng, Rng) else rng
