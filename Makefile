@@ -67,7 +67,7 @@ test-all:
 # What `make test` leaves out. C needs no .venv, so pip waits for its packages meanwhile.
 test-rest:
 	+@$(PARALLEL) .venv/complete test-c-all test-firmware-all
-	+@$(PARALLEL) test-wheels test-python-rest papers-quick
+	+@$(PARALLEL) test-wheel test-python-rest papers-quick
 	@echo 'make test-rest: all passed'
 
 lint: .venv/tested

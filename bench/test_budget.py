@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = (".venv/tested", "lint", "test-c", "test-firmware", "test-python")
-REST = (".venv/complete", "test-c-all", "test-firmware-all", "test-wheels", "test-python-rest", "papers-quick")
+REST = (".venv/complete", "test-c-all", "test-firmware-all", "test-wheel", "test-python-rest", "papers-quick")
 COUNTED = re.compile(r"(\d+) passed")
 
 

@@ -12,7 +12,7 @@ from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model
 from mapdpm.search.moves.merge_split import AT_FIRST, LATER
 from mapdpm.testing.data import hostile
-from tests.marks import complete_but
+from tests.marks import complete_but, slow_but
 from tests.missing_values import with_gaps
 
 
@@ -60,7 +60,7 @@ def test_c_searches_as_the_twin_does(first):
 
 
 @pytest.mark.complete
-@pytest.mark.parametrize("backend", ["python", "numba"])
+@pytest.mark.parametrize("backend", slow_but(["python"], ["python", "numba"]))
 def test_backends_agree_on_halves(backend):
     for seed in range(16):
         for ours, theirs in both(seed, backend, 25):

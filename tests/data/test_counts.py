@@ -8,12 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from mapdpm import MAPDPM, Categorical, DirichletMultinomial, GammaPoisson, NormalInverseWishart, select_alpha
+from mapdpm import (
+    MAPDPM,
+    BetaBernoulli,
+    Categorical,
+    DirichletMultinomial,
+    GammaPoisson,
+    NormalInverseWishart,
+    select_alpha,
+)
 from mapdpm.data.counts import Counts, check_counts
 from mapdpm.testing.backends import agree
 from mapdpm.testing.data import Case
 from tests.families import FAMILIES, as_array, example
-from tests.marks import complete_but
+from tests.marks import complete_but, slow_but
 from tests.oracle import raw
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -106,7 +114,7 @@ def test_weights_are_repetitions():
 
 
 @pytest.mark.complete
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", slow_but([DirichletMultinomial, BetaBernoulli], FAMILIES))
 def test_numba_and_python_agree(family):
     likelihood, data = example(family, np.random.default_rng(31), n=40)
     X = sparse.csr_array(as_array(data)) if isinstance(data, Counts) else data

@@ -13,7 +13,7 @@ from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, OnlineAlphaSelector
 from mapdpm.cli import main, options
 from mapdpm.files.c_export import as_stream, c_files
 from repository import ROOT
-from tests.marks import complete_but
+from tests.marks import complete_but, slow_but
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_a_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler; apt-get install gcc")
@@ -134,7 +134,7 @@ MODELS = {
 
 @pytest.mark.complete
 @needs_a_compiler
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", slow_but(["fit, gaps", "stream", "bank", "states"], MODELS))
 def test_the_commands_of_help_compile_and_run(tmp_path, kind):
     model = MODELS[kind]()
     model.save(tmp_path / "model.mdpm")

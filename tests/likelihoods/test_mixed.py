@@ -81,10 +81,10 @@ def test_an_anchor_changes_nothing():
 
 
 IN_C = list(itertools.product(["c"], ["error", "skip"], [False, True]))
-IN_NUMBA = [("numba", "skip", True)]  # which compiles a minute for each type of product
+IN_NUMBA = [pytest.param("numba", "skip", True, marks=pytest.mark.slow)]  # it compiles minutes for a type of product
 
 
-@pytest.mark.parametrize(("backend", "missing", "weighted"), complete_but(IN_C, [*IN_C, *IN_NUMBA], several=True))
+@pytest.mark.parametrize(("backend", "missing", "weighted"), [*IN_C, *IN_NUMBA])
 def test_backends_agree(backend, missing, weighted):
     mixed, data = case(7, 30, 0.3 if missing == "skip" else 0.0)
     weights = np.random.default_rng(1).uniform(0.5, 2.0, 30) if weighted else None

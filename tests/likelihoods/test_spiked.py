@@ -117,13 +117,14 @@ IN_C = [("c", "error"), ("c", "skip")]
 @pytest.mark.parametrize(("backend", "missing"), complete_but(IN_C, [*IN_C, ("numba", "skip")], several=True))
 def test_backends_agree(backend, missing):
     x = table(np.random.default_rng(7), 30, 0.3 if missing == "skip" else 0.0)
-    parts = PARTS
-    if backend == "numba":  # which compiles each type of product
+    parts, moves = PARTS, ("merge", "split")
+    if backend == "numba":  # which compiles each type of product, and each move for it
+        moves = ()
         x, parts = x[:, [0, 4]], {0: PARTS[0], 1: PARTS[4]}
         x = x[~np.isnan(x).all(axis=1)]
     mixed = Mixed(parts).bound_to(x)
     data = mixed.read_table(x, missing == "skip")
-    agree(Case(data, mixed.for_data(data), missing=missing), "python", backend)
+    agree(Case(data, mixed.for_data(data), missing=missing), "python", backend, moves)
 
 
 def test_a_missing_value_of_the_user_is_an_error_beside_spikes():

@@ -102,12 +102,15 @@ def test_workflows_run_what_is_run_here(name, runs):
 
 @needs_forge
 def test_the_jobs_of_ci_are_all_that_make_test_all_runs():
+    """And all wheels of a release, which take as long as the rest."""
     yaml = pytest.importorskip("yaml")
     (job,) = yaml.safe_load(page(".github/workflows/ci.yml"))["jobs"].values()
     targets = " ".join(part["targets"] for part in job["strategy"]["matrix"]["include"]).split()
     rest = re.search(r"^test-rest:.*\n((?:\t.*\n)+)", page("Makefile"), re.MULTILINE)[1]
     parts = " ".join(re.findall(r"\$\(PARALLEL\) (.*)", rest)).split()
-    assert sorted(targets) == sorted(["test", *(part for part in parts if not part.startswith(".venv/"))])
+    assert sorted(targets) == sorted(
+        ["test", "test-wheels", *(part for part in parts if not part.startswith(".venv/"))]
+    )
 
 
 # ---- builds ----------------------------------------------------------------------------------------------------------

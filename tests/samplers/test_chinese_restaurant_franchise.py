@@ -92,7 +92,7 @@ def test_a_whole_step():
     assert np.all(P > 0.0)
 
 
-@pytest.mark.complete
+@pytest.mark.slow
 def test_a_step_beside_direct_assignment():
     sampler = ChineseRestaurantFranchise(ALPHA, GAMMA) + DirectAssignment(ALPHA, GAMMA)
     off, _ = lag_of_seats(sampler, *points(n=2), (1, 1), rng=QuadratureRng(3))
@@ -201,7 +201,6 @@ def test_parameters_of_a_conjugate_family(sampler):
     assert lag_of_seats(sampler, family, X, (1, 1), rng=QuadratureRng(16))[0] < 1e-4
 
 
-@pytest.mark.complete
 def test_chains_given_parameters():
     X, groups = many()
     sampler = ChineseRestaurantFranchise(summed=False, likelihood=LaplaceData(), alpha_prior=GammaPrior(1, 1))

@@ -12,8 +12,8 @@ from mapdpm.rng import seeded
 from mapdpm.samplers import DirectAssignment, GammaPrior, Given, _restaurants, grouped_sampler, sample, sharing_sampler
 from mapdpm.samplers import direct_assignment as module
 from mapdpm.testing.quadrature import QuadratureRng
-from tests.families import FAMILIES, example
-from tests.marks import complete_but
+from tests.families import FAMILIES, KINDS_OF_ROWS, example
+from tests.marks import complete_but, slow_but
 from tests.oracle import franchise as oracle
 from tests.samplers.grouped_states import lag_of_tables, states_with_tables
 from tests.samplers.same_draws import assert_compiled_is_plain, assert_resumes
@@ -80,7 +80,7 @@ def test_two_points(groups):
 
 
 @pytest.mark.complete
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", slow_but(KINDS_OF_ROWS, FAMILIES))
 @pytest.mark.parametrize("groups", [[0, 1], [0, 0]])
 def test_two_points_of_every_family(groups, family):
     assert lag_of(groups, family, n_nodes=10) < FAULT / 10

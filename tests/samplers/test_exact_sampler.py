@@ -31,9 +31,9 @@ from mapdpm.samplers import (
 )
 from mapdpm.samplers.chain import Adapted
 from mapdpm.testing import exact, kernels
-from tests.families import FAMILIES, example
+from tests.families import FAMILIES, KINDS_OF_ROWS, example
 from tests.faults import AlphaDropped, CountOffByOne, FirstOpeningAlways
-from tests.marks import complete_but
+from tests.marks import complete_but, slow_but
 from tests.oracle import raw
 
 N = 4
@@ -103,7 +103,7 @@ def posterior_is_invariant(kernel, model, **options):
 
 @pytest.mark.complete
 @pytest.mark.compiled
-@pytest.mark.parametrize("kernel", complete_but(["gibbs"], KERNELS))
+@pytest.mark.parametrize("kernel", slow_but(["gibbs", "launched split-merge"], KERNELS))
 def test_posterior_is_invariant_under_compiled_kernels(kernel):
     posterior_is_invariant(kernel, "PY", compiled=True)
 
@@ -125,7 +125,7 @@ def test_posterior_is_invariant(kernel, model):
 
 @pytest.mark.parametrize("model", ["DP", pytest.param("PY", marks=pytest.mark.slow)])
 @pytest.mark.complete
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", slow_but(KINDS_OF_ROWS, FAMILIES))
 def test_posterior_is_invariant_for_every_family(family, model):
     likelihood, data = points(family)
     for name in FEW_PATHS:

@@ -16,6 +16,7 @@ from mapdpm.testing import kernels
 from mapdpm.testing.enumerating_rng import EnumeratingRng
 from mapdpm.testing.enumeration import canonical
 from mapdpm.testing.quadrature import QuadratureRng
+from tests.marks import slow_but
 from tests.oracle import franchise, hdp_hmm
 from tests.samplers.grouped_states import log_likelihood
 from tests.samplers.sequence_states import (
@@ -123,7 +124,7 @@ def test_two_times(sequences, kappa):
 
 
 @pytest.mark.complete
-@pytest.mark.parametrize("kappa", [0.0, 2.0])
+@pytest.mark.parametrize("kappa", slow_but([2.0], [0.0, 2.0]))
 @pytest.mark.parametrize("sequences", [[0, 0, 0], [0, 0, 1]])
 def test_three_times(sequences, kappa):
     assert lag_of(sequences, kappa, 3) < FAULT / 10
@@ -264,7 +265,7 @@ LARGEST_SCORE = 5.5
 
 
 @pytest.mark.complete
-@pytest.mark.parametrize("kappa", [0.0, 2.0])
+@pytest.mark.parametrize("kappa", slow_but([2.0], [0.0, 2.0]))
 def test_frequencies_of_the_beam(kappa):
     """All partitions of three times, in two sequences; ``-m slow`` has four times and more steps."""
     scores = batch_scores(HDPHMMBeam(ALPHA, GAMMA, kappa), 3, [0, 0, 1], 10_000)
@@ -273,7 +274,7 @@ def test_frequencies_of_the_beam(kappa):
 
 @pytest.mark.complete
 @pytest.mark.parametrize("kind", [HDPHMMBeam, HDPHMMDirectAssignment])
-@pytest.mark.parametrize("kappa", [0.0, 2.0])
+@pytest.mark.parametrize("kappa", slow_but([2.0], [0.0, 2.0]))
 def test_frequencies_in_machines_of_their_own(kind, kappa):
     """All partitions of four times, in two machines."""
     scores = batch_scores(sampler_of(kind, kappa, "own"), 4, [0, 0, 1, 1], 20_000)

@@ -68,7 +68,6 @@ def test_chunks_sum_to_the_whole(family, monkeypatch):
     assert log_qs[1] == pytest.approx(log_qs[0], rel=50 * 2**-50)
 
 
-@pytest.mark.complete
 def test_the_state_is_whole_after_splits_in_chunks(monkeypatch):
     monkeypatch.setattr(_map_reduce, "CHUNK", 8)
     X = two_clusters(30, 8.0)
