@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import ipaddress
 import os
 import re
 import secrets
 import ssl
 import stat
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,9 +19,15 @@ from mapdpm.cli.usage import UsageError, refuse_argument
 from mapdpm.cli.values import PASSWORD, Address
 from mapdpm.files import disk
 
+try:
+    import resource
+except ImportError:  # Windows has no core files
+    resource = None  # type: ignore[assignment]
+
 _PORT, _TLS_PORT = 1883, 8883
 _PATIENCE = 10.0  # seconds for the broker to agree on keys
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_PR_SET_DUMPABLE = 4  # of linux/prctl.h
 _CLIENT_ID = re.compile(r"mapdpm-[0-9a-f]{16}\n")
 
 
@@ -42,6 +50,8 @@ class Broker(NamedTuple):
         user = address.user if arguments.user is None else arguments.user
         context = _context(arguments) if arguments.tls or address.tls else None
         password = None if user is None else _password(arguments)
+        if password is not None:
+            _never_dump()
         if password is not None and context is None and not _is_this_machine(address.host):
             _warn(arguments, f"the password goes to {address.host} without encryption; use --tls")
         port = address.port or (_PORT if context is None else _TLS_PORT)
@@ -211,6 +221,18 @@ def _password(arguments: argparse.Namespace) -> str | None:
     if shared:
         _warn(arguments, f"other users may read {path}: chmod 600 {path}")
     return password
+
+
+def _never_dump() -> None:
+    """Let a crash of this process write no core file, which would hold the password.
+
+    The limit is that of POSIX; what Linux pipes to a program knows no limit, but whether a process may be dumped. The
+    others of this user cannot read its memory and its environment then.
+    """
+    if resource is not None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _warn(arguments: argparse.Namespace, text: str) -> None:
