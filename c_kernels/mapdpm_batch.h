@@ -229,6 +229,21 @@ typedef struct mapdpm_widths {
 int mapdpm_largest_evidence(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
                             const mapdpm_widths *widths, double *logs, double *gain);
 
+/* Clusters of a Normal-inverse-Wishart where psi0 is f R R': the eigenvalues of R^-1 S R'^-1, S the sums of squares of a
+ * cluster about its mean, and the squares of R^-1 (mean - m0) along their vectors. maths (35) */
+typedef struct mapdpm_full_clusters {
+    int64_t n_clusters;
+    int64_t n_features;
+    const double *counts;  /* [n_clusters] */
+    const double *squares; /* [n_clusters][n_features] >= 0 */
+    const double *pulls;   /* [n_clusters][n_features] >= 0 */
+    double constant;       /* of the evidence, which no parameter changes */
+} mapdpm_full_clusters;
+
+/* mapdpm_largest_evidence of such clusters; the parameters of the widths are c0, nu0 and f. */
+int mapdpm_largest_full_evidence(const mapdpm_full_clusters *clusters, const mapdpm_widths *widths, double *logs,
+                                 double *gain);
+
 /* mapdpm_sequential_start, mapdpm_sweep and mapdpm_gibbs_sweep of points in groups. They edit the table and the
  * weights: a new cluster takes its share of weights[u][capacity] in each inner node u, and an emptied slot gives its weights
  * back. */

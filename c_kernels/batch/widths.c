@@ -4,12 +4,13 @@
 #include "families/mapdpm_priors.h"
 #include "arithmetic/mapdpm_sums.h"
 
-enum { MOST_LOGS = 4, MOST_CYCLES = 50, MOST_STEPS = 100 };
+enum { MOST_LOGS = 4, MOST_CYCLES = 50, MOST_STEPS = 100, FULL_PARAMETERS = 3 };
 #define GOLDEN_SECTION 0.3819660112501051 /* (3 - sqrt(5)) / 2 */
 
 typedef struct search {
     const mapdpm_problem *problem;
     const mapdpm_clusters *clusters;
+    const mapdpm_full_clusters *full; /* in place of both; or NULL */
     const mapdpm_widths *widths;
     int64_t n_parameters;
     double *parameters; /* those of a place */
@@ -28,14 +29,47 @@ typedef struct spot {
     double value;
 } spot;
 
-/* The sum of the log marginals under the parameters of a place. */
-static double evidence_at(const search *s, const double *logs)
+/* The sum of the log marginals of full covariances: O(K D). |f psi0 + S| is |psi0| times the product of all f + l. */
+static double full_evidence(const mapdpm_full_clusters *z, double c0, double nu0, double f)
+{
+    const int64_t D = z->n_features;
+    double total = z->constant;
+    int64_t k, d;
+
+    for (k = 0; k < z->n_clusters; k++) {
+        const double n = z->counts[k], *squares = z->squares + k * D, *pulls = z->pulls + k * D;
+        double log_determinant = 0.0, pulled = 0.0;
+
+        for (d = 0; d < D; d++) {
+            log_determinant += log(f + squares[d]);
+            pulled += pulls[d] / (f + squares[d]);
+            total += log_rising(0.5 * (nu0 - (double)d), 0.5 * n);
+        }
+        log_determinant += log1p(c0 * n / (c0 + n) * pulled);
+        total += 0.5 * ((double)D * (nu0 * log(f) + log(c0 / (c0 + n))) - (nu0 + n) * log_determinant);
+    }
+    return total;
+}
+
+/* The sum of the log marginals of rows. */
+static double rows_evidence(const search *s)
 {
     const mapdpm_clusters *const z = s->clusters;
-    const int64_t D = s->problem->n_features, size = statistics_size(s->problem);
+    const int64_t size = statistics_size(s->problem);
+    const likelihood f = family_of(s->problem->family, s->problem->n_features, s->parameters);
+    int64_t k, used = 0;
+
+    for (k = 0; k < z->capacity; k++)
+        if (z->counts[k] > 0)
+            s->marginals[used++] = statistics_log_marginal(&f, z->rows + k * size);
+    return sum_of(s->marginals, used);
+}
+
+/* The evidence under the parameters of a place. */
+static double evidence_at(const search *s, const double *logs)
+{
     double factors[MOST_LOGS];
-    int64_t i, k, used = 0;
-    likelihood f;
+    int64_t i;
 
     for (i = 0; i < s->widths->n_logs; i++)
         factors[i] = exp(logs[i]);
@@ -44,11 +78,7 @@ static double evidence_at(const search *s, const double *logs)
 
         s->parameters[i] = s->widths->parameters[i] * (log_of < 0 ? 1.0 : factors[log_of]);
     }
-    f = family_of(s->problem->family, D, s->parameters);
-    for (k = 0; k < z->capacity; k++)
-        if (z->counts[k] > 0)
-            s->marginals[used++] = statistics_log_marginal(&f, z->rows + k * size);
-    return sum_of(s->marginals, used);
+    return s->full ? full_evidence(s->full, s->parameters[0], s->parameters[1], s->parameters[2]) : rows_evidence(s);
 }
 
 static void go_along(const search *s, const double *from, double t, const double *line, double *to)
@@ -190,7 +220,7 @@ static void climb(const search *s, place *at)
     reset_to_axes(lines);
     for (cycle = 0; cycle < MOST_CYCLES; cycle++) {
         const place first = *at;
-        double change[MOST_LOGS], further[MOST_LOGS], gains[MOST_LOGS];
+        double change[MOST_LOGS], further[MOST_LOGS], gains[MOST_LOGS] = {0.0};
         int64_t j, most = 0;
 
         for (j = 0; j < w->n_logs; j++) {
@@ -233,19 +263,35 @@ static int are_widths(const mapdpm_widths *w, int64_t n_parameters)
     return 1;
 }
 
+/* Climb from logs, which are moved into the box. */
+static void search_from(const search *s, double *logs, double *gain)
+{
+    const mapdpm_widths *const w = s->widths;
+    const double before = evidence_at(s, logs);
+    place at;
+    int64_t j;
+
+    for (j = 0; j < w->n_logs; j++) {
+        at.logs[j] = logs[j] > w->low[j] ? logs[j] : w->low[j];
+        at.logs[j] = at.logs[j] < w->high[j] ? at.logs[j] : w->high[j];
+    }
+    at.value = evidence_at(s, at.logs);
+    climb(s, &at);
+    memcpy(logs, at.logs, (size_t)w->n_logs * sizeof *logs);
+    *gain = at.value - before;
+}
+
 int mapdpm_largest_evidence(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
                             const mapdpm_widths *widths, double *logs, double *gain)
 {
-    double before;
-    place at;
     search s;
-    int64_t j;
 
     if (!is_batch_call(problem, clusters) || workspace == NULL || logs == NULL || gain == NULL || problem->verbs ||
         is_full(problem->family) || problem->family == MAPDPM_SQUARED_DISTANCE)
         return MAPDPM_E_ARGUMENT;
     s.problem = problem;
     s.clusters = clusters;
+    s.full = NULL;
     s.widths = widths;
     s.n_parameters = plain_family(problem->family) == MAPDPM_NORMAL_GAMMA ? 2 * problem->n_features + 2
                                                                           : 3 * problem->n_features;
@@ -253,14 +299,27 @@ int mapdpm_largest_evidence(const mapdpm_problem *problem, const mapdpm_clusters
         return MAPDPM_E_ARGUMENT;
     s.parameters = (double *)workspace;
     s.marginals = s.parameters + s.n_parameters;
-    before = evidence_at(&s, logs);
-    for (j = 0; j < widths->n_logs; j++) {
-        at.logs[j] = logs[j] > widths->low[j] ? logs[j] : widths->low[j];
-        at.logs[j] = at.logs[j] < widths->high[j] ? at.logs[j] : widths->high[j];
-    }
-    at.value = evidence_at(&s, at.logs);
-    climb(&s, &at);
-    memcpy(logs, at.logs, (size_t)widths->n_logs * sizeof *logs);
-    *gain = at.value - before;
+    search_from(&s, logs, gain);
+    return MAPDPM_OK;
+}
+
+int mapdpm_largest_full_evidence(const mapdpm_full_clusters *clusters, const mapdpm_widths *widths, double *logs,
+                                 double *gain)
+{
+    double parameters[FULL_PARAMETERS];
+    search s;
+
+    if (clusters == NULL || clusters->n_clusters < 0 || clusters->n_features < 1 || clusters->counts == NULL ||
+        clusters->squares == NULL || clusters->pulls == NULL || logs == NULL || gain == NULL ||
+        !are_widths(widths, FULL_PARAMETERS))
+        return MAPDPM_E_ARGUMENT;
+    s.problem = NULL;
+    s.clusters = NULL;
+    s.full = clusters;
+    s.widths = widths;
+    s.n_parameters = FULL_PARAMETERS;
+    s.parameters = parameters;
+    s.marginals = NULL;
+    search_from(&s, logs, gain);
     return MAPDPM_OK;
 }

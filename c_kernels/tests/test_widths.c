@@ -64,6 +64,76 @@ static void test_family(int32_t family, const double *parameters, const int64_t 
     }
 }
 
+/* The sum of the log marginals of full covariances, term by term. */
+static double full_evidence(const mapdpm_full_clusters *full, const mapdpm_widths *w, const double *logs)
+{
+    const double width = (double)full->n_features;
+    double p[LOGS], total = full->constant;
+    int64_t i, k, d;
+
+    for (i = 0; i < LOGS; i++)
+        p[i] = w->parameters[i] * exp(logs[i]);
+    for (k = 0; k < full->n_clusters; k++) {
+        const double n = full->counts[k];
+        double determinant = 1.0, pulled = 1.0;
+
+        for (d = 0; d < full->n_features; d++) {
+            const double grown = p[2] + full->squares[k * full->n_features + d];
+
+            determinant *= grown / p[2];
+            pulled += p[0] * n / (p[0] + n) * full->pulls[k * full->n_features + d] / grown;
+            total += lgamma(0.5 * (p[1] + n - (double)d)) - lgamma(0.5 * (p[1] - (double)d));
+        }
+        total += 0.5 * width * (log(p[0]) - log(p[0] + n)) - 0.5 * (p[1] + n) * log(determinant * pulled);
+        total -= 0.5 * n * width * log(p[2]);
+    }
+    return total;
+}
+
+static void test_full(void)
+{
+    static const double sizes[] = {20.0, 1.0, 7.5}, squares[] = {30.0, 2.0, 0.0, 0.0, 5.0, 9.0},
+                        pulls[] = {1.0, 40.0, 0.5, 0.0, 3.0, 2.0}, parameters[] = {0.1, 4.0, 1.0};
+    static const double from[] = {-6.0, -1.0, -6.0}, to[] = {2.0, 5.0, 3.0}; /* nu0 > 1 */
+    static const int64_t log_of[] = {0, 1, 2}, stays[] = {0, -1, 1};
+    mapdpm_full_clusters full = {3, 2, sizes, squares, pulls, -5.0};
+    mapdpm_widths w = {LOGS, parameters, log_of, from, to, 1e-4, 1e-12};
+    double logs[LOGS] = {3.0, -0.5, 0.5}, gain, best;
+    int64_t j, step;
+
+    CHECK_OK(mapdpm_largest_full_evidence(&full, &w, logs, &gain));
+    best = full_evidence(&full, &w, logs);
+    CHECK(fabs(gain - best + full_evidence(&full, &w, (const double[]){3.0, -0.5, 0.5})) < 1e-9 * fabs(best));
+    CHECK(gain > 0.0);
+    for (j = 0; j < LOGS; j++)
+        for (step = -10; step <= 10; step++) {
+            double other[LOGS];
+
+            memcpy(other, logs, sizeof logs);
+            other[j] += 0.2 * (double)step;
+            if (other[j] >= from[j] && other[j] <= to[j])
+                CHECK(full_evidence(&full, &w, other) < best + 1e-6 * fabs(best));
+        }
+    w.log_of = stays;
+    w.n_logs = 2;
+    CHECK_OK(mapdpm_largest_full_evidence(&full, &w, logs, &gain));
+    full.n_clusters = 0;
+    CHECK_OK(mapdpm_largest_full_evidence(&full, &w, logs, &gain));
+    CHECK(gain == 0.0);
+#define REFUSED(place, value)                                                                                         \
+    CHECK_WITH(place, value, mapdpm_largest_full_evidence(&full, &w, logs, &gain) == MAPDPM_E_ARGUMENT)
+    REFUSED(full.n_clusters, -1);
+    REFUSED(full.n_features, 0);
+    REFUSED(full.counts, NULL);
+    REFUSED(full.squares, NULL);
+    REFUSED(full.pulls, NULL);
+    REFUSED(w.n_logs, 1);
+    CHECK_REFUSED(mapdpm_largest_full_evidence(NULL, &w, logs, &gain));
+    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, NULL, logs, &gain));
+    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, &w, NULL, &gain));
+    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, &w, logs, NULL));
+}
+
 static void test_arguments(void)
 {
     mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data,
@@ -100,6 +170,7 @@ int main(void)
     test_family(MAPDPM_NORMAL_GAMMA, gamma_parameters, gamma_logs, LOGS);
     test_family(MAPDPM_NORMAL_KNOWN_VARIANCE, known_parameters, known_logs, 2);
     test_arguments();
+    test_full();
     data[4] = data[17] = (mapdpm_real)NAN;
     test_family(MAPDPM_SKIPPING + MAPDPM_NORMAL_GAMMA, gamma_parameters, gamma_logs, LOGS);
     test_family(MAPDPM_SKIPPING + MAPDPM_NORMAL_KNOWN_VARIANCE, known_parameters, known_logs, 2);

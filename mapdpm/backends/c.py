@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 
 from mapdpm.backends import passes
 from mapdpm.backends.agglomeration import Agglomeration
-from mapdpm.backends.c_calls import SPACE, Room, Struct, flat_of, has_twin, run, why_not, without_points
+from mapdpm.backends.c_calls import (
+    SPACE,
+    Room,
+    Struct,
+    flat_of,
+    has_twin,
+    run,
+    run_without_problem,
+    why_not,
+    without_points,
+)
 from mapdpm.backends.c_states import CStates
 from mapdpm.backends.composed import Composed
 from mapdpm.backends.evidence import Widths
@@ -18,9 +28,12 @@ from mapdpm.backends.grouped import GroupCounts
 from mapdpm.backends.halves import ATOMS, SWEEPS, Draws, Halves, Tried
 from mapdpm.data import point_set
 from mapdpm.likelihoods import NormalInverseWishart
+from mapdpm.likelihoods._full_evidence import full_clusters
 from mapdpm.likelihoods._parameters import prior_of
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
+
+_SOON = 1 << 16  # entries of clusters; a search in C, which does not look at the clock, takes less than a second
 
 
 class CBackend(CStates, Composed):
@@ -150,12 +163,23 @@ class CBackend(CStates, Composed):
     def largest_evidence(
         self, made_by: Any, state: ClusterState, widths: Widths, logs: Vector, expired: Callable[[], bool] = bool
     ) -> tuple[Vector, float]:
-        # the rows of a Normal-inverse-Wishart know a prior, and numpy restates them; others are not flat parameters
-        if isinstance(made_by, NormalInverseWishart) or not has_twin(made_by):
+        is_full, live = isinstance(made_by, NormalInverseWishart), state.counts > 0
+        if not has_twin(made_by) or (is_full and live.sum() * len(made_by.m0) > _SOON):
             return super().largest_evidence(made_by, state, widths, logs, expired)
-        found, gain, fields = logs.copy(), np.zeros(1), {"n_logs": len(logs), "parameters": flat_of(widths.likelihood)}
-        sought = Struct("mapdpm_widths", {**fields, "log_of": _log_of(widths), **widths.box._asdict()})
-        run("largest_evidence", without_points(made_by, None), state, SPACE, sought, found, gain)
+        found, gain, fields = logs.copy(), np.zeros(1), {"n_logs": len(logs), **widths.box._asdict()}
+        if not is_full:
+            fields |= {"parameters": flat_of(widths.likelihood), "log_of": _log_of(widths, prior_of(widths.likelihood))}
+            sought = Struct("mapdpm_widths", fields)
+            run("largest_evidence", without_points(made_by, None), state, SPACE, sought, found, gain)
+            return found, float(gain[0])
+        full = full_clusters(state.rows[live, : made_by.n_statistics()], made_by, widths.likelihood, expired)
+        if full is None:
+            return logs, 0.0
+        start = {"c0": widths.likelihood.c0, "nu0": widths.likelihood.nu0, "psi0": 1.0}
+        fields |= {"parameters": np.array(list(start.values())), "log_of": _log_of(widths, start)}
+        shape = {"n_clusters": len(full.counts), "n_features": len(made_by.m0)}
+        clusters = Struct("mapdpm_full_clusters", shape | full._asdict())
+        run_without_problem("largest_full_evidence", clusters, Struct("mapdpm_widths", fields), found, gain)
         return found, float(gain[0])
 
     def best_halves(self, model: Model, draws: Draws, tried: Tried) -> Halves:
@@ -191,10 +215,9 @@ class CBackend(CStates, Composed):
         return int(merged[0])
 
 
-def _log_of(widths: Widths) -> Labels:
-    """The number of the logarithm of each entry of the flat parameters; -1 for one that stays."""
+def _log_of(widths: Widths, prior: dict[str, Any]) -> Labels:
+    """The number of the logarithm of each entry of the parameters; -1 for one that stays."""
     fields = {name: number for number, name in enumerate(widths.names)}
-    prior = prior_of(widths.likelihood)
     sizes = [np.size(value) for value in prior.values()]
     return np.repeat([fields.get(name, -1) for name in prior], sizes).astype(np.int64)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.likelihoods._full_evidence import full_evidence
+from mapdpm.likelihoods._full_evidence import full_clusters, full_evidence
 from mapdpm.likelihoods._restated import restated
 from mapdpm.likelihoods._skipping import like
 from mapdpm.likelihoods.normal_inverse_wishart import NormalInverseWishart
@@ -82,10 +82,10 @@ def largest_evidence(
     known = {"made_by": made_by, "counts": counts, "statistics": statistics}
     of_prior: Callable[[Any], float] = functools.partial(log_evidence, backend, **known)
     if isinstance(made_by, NormalInverseWishart):  # its statistics have the prior in them
-        of_full = full_evidence(statistics, made_by, widths.likelihood, expired)
-        if of_full is None:
+        full = full_clusters(statistics, made_by, widths.likelihood, expired)
+        if full is None:
             return logs, 0.0
-        of_prior = of_full
+        of_prior = full_evidence(full, widths.likelihood)
 
     def evidence(there: Vector) -> float:
         return of_prior(widths.at(there))

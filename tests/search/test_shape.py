@@ -12,7 +12,7 @@ from mapdpm.backends import resolve
 from mapdpm.backends.evidence import log_evidence
 from mapdpm.likelihoods import _full_normal as full
 from mapdpm.likelihoods import _triangle as tri
-from mapdpm.likelihoods._full_evidence import full_evidence
+from mapdpm.likelihoods._full_evidence import full_clusters, full_evidence
 from mapdpm.search.relevance import _Search
 from mapdpm.search.shape import linked
 from tests.oracle import raw
@@ -277,7 +277,7 @@ def test_the_evidence_at_many_widths_is_that_of_the_family(D):
     model = MAPDPM(likelihood=NormalInverseWishart.empirical(X), init=np.arange(120) % 4, moves=(), max_sweeps=0).fit(X)
     mixture = model._mixture
     made_by = mixture.likelihood
-    at = full_evidence(mixture.statistics, made_by, made_by)
+    at = full_evidence(full_clusters(mixture.statistics, made_by, made_by), made_by)
     for c0, more, by in ((0.05, 2.0, 1.0), (1.0, 150.0, 1e-4), (1e-6, -0.5, 1e3)):
         prior = made_by._replace(c0=c0, nu0=D + more, psi0=by * made_by.psi0)
         expected = log_evidence(resolve("auto", made_by), prior, made_by, mixture.counts, mixture.statistics)
