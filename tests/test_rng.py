@@ -8,7 +8,7 @@ from scipy import stats
 
 from mapdpm.backends.halves import distinct
 from mapdpm.jit import compiled
-from mapdpm.rng import Rng, seeded
+from mapdpm.rng import Climbing, Rng, seeded
 
 GRID = (np.arange(1000) + 0.5) / 1000
 
@@ -124,3 +124,27 @@ def test_distinct_numbers_are_those_of_choice():
         expected = [number for n, k in pools for number in one.choice(n, k, replace=False)]
         assert distinct(two, pools).tolist() == expected
         assert one.bit_generator.state == two.bit_generator.state
+
+
+VERBS = {
+    "categorical": np.log([0.2, 0.5, 0.3]),
+    "by_weight": np.array([0.2, 0.5, 0.3]),
+    "integer": 7,
+    "accept": -0.7,
+    "chance": 0.4,
+    "normal": None,
+    "log_gamma": 1.5,
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_climbing_draws_as_rng_where_it_does_not_climb(verb):
+    def drawn(rng):
+        given = () if VERBS[verb] is None else (np.copy(VERBS[verb])[()],)
+        return getattr(rng, verb)(*given)
+
+    one, two = seeded(5), Climbing(seeded(5).generator, climbs=False)
+    assert [drawn(one) for _ in range(50)] == [drawn(two) for _ in range(50)]
+    climbs = Climbing(seeded(5).generator, climbs=True)
+    if verb not in {"integer", "chance"}:  # which propose, and draw in both
+        assert len({drawn(climbs) for _ in range(50)}) == 1

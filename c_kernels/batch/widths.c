@@ -1,5 +1,6 @@
 /* The parameters of a prior at the largest evidence of given clusters: Powell's method, with Brent's along each direction.
- * The twin of mapdpm/backends/evidence.py and mapdpm/line_search.py, operation by operation: both find the same bits.
+ * The twin of mapdpm/backends/evidence.py and mapdpm/line_search.py, operation by operation: both find the same bits, but
+ * for full covariances, whose sums have another order.
  */
 #include "families/mapdpm_priors.h"
 #include "arithmetic/mapdpm_sums.h"

@@ -2,7 +2,7 @@
 
 python3 firmware.py [--quick | --ci] [--fresh] [--update] [NAME ...]
 
-- --quick runs three emulated machines of different kinds; --ci runs all but those that CI has no tools for.
+- --quick runs three emulated machines of different kinds; --ci runs all but those that CI has no tools or no time for.
 - A target whose tools are missing is skipped. Its line names the Debian packages.
 - A run fails if a CRC differs from figures.json. It also fails if the same compiler makes the library more than 3 %
   larger or slower than figures.json says. --update writes both.

@@ -202,7 +202,7 @@ TARGETS = (
     smallest(CORTEX_M0)._replace(is_quick=True),
     smallest(HOST),
     *(pipelines(target) for target in OF_ALL_KINDS),
-    # CI leaves out the longest run: five minutes in the simulator.
+    # CI leaves out the longest run, minutes in the simulator.
     *(assessments(target)._replace(in_ci=target.in_ci and target != AVR) for target in OF_ALL_KINDS),
     *(troubled(target) for target in (*map(powerpc, REALS), HOST, CORTEX_M4F, CORTEX_M0, AVR)),
     troubled(hosted("gcc-O2", "gcc -O2", "gcc", "double")),

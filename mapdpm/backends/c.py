@@ -33,7 +33,7 @@ from mapdpm.likelihoods._parameters import prior_of
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
 
-_SOON = 1 << 16  # entries of clusters; a search in C, which does not look at the clock, takes less than a second
+_AT_ONCE = 1 << 14  # clusters times columns: a search in C does not look at the clock, that of Python does
 
 
 class CBackend(CStates, Composed):
@@ -163,23 +163,23 @@ class CBackend(CStates, Composed):
     def largest_evidence(
         self, made_by: Any, state: ClusterState, widths: Widths, logs: Vector, expired: Callable[[], bool] = bool
     ) -> tuple[Vector, float]:
-        is_full, live = isinstance(made_by, NormalInverseWishart), state.counts > 0
-        if not has_twin(made_by) or (is_full and live.sum() * len(made_by.m0) > _SOON):
+        live, base = state.counts > 0, widths.likelihood
+        is_full = isinstance(made_by, NormalInverseWishart)
+        if not has_twin(made_by) or (is_full and live.sum() * len(base.m0) > _AT_ONCE):
             return super().largest_evidence(made_by, state, widths, logs, expired)
-        found, gain, fields = logs.copy(), np.zeros(1), {"n_logs": len(logs), **widths.box._asdict()}
+        found, gain = logs.copy(), np.zeros(1)
         if not is_full:
-            fields |= {"parameters": flat_of(widths.likelihood), "log_of": _log_of(widths, prior_of(widths.likelihood))}
-            sought = Struct("mapdpm_widths", fields)
+            sought = _sought(widths, flat_of(base), prior_of(base))
             run("largest_evidence", without_points(made_by, None), state, SPACE, sought, found, gain)
             return found, float(gain[0])
-        full = full_clusters(state.rows[live, : made_by.n_statistics()], made_by, widths.likelihood, expired)
+        full = full_clusters(state.rows[live, : made_by.n_statistics()], made_by, base, expired)
         if full is None:
             return logs, 0.0
-        start = {"c0": widths.likelihood.c0, "nu0": widths.likelihood.nu0, "psi0": 1.0}
-        fields |= {"parameters": np.array(list(start.values())), "log_of": _log_of(widths, start)}
-        shape = {"n_clusters": len(full.counts), "n_features": len(made_by.m0)}
+        shape = {"n_clusters": len(full.counts), "n_features": len(base.m0)}
         clusters = Struct("mapdpm_full_clusters", shape | full._asdict())
-        run_without_problem("largest_full_evidence", clusters, Struct("mapdpm_widths", fields), found, gain)
+        factor = {"c0": base.c0, "nu0": base.nu0, "psi0": 1.0}
+        sought = _sought(widths, np.array([*factor.values()]), factor)
+        run_without_problem("largest_full_evidence", clusters, sought, found, gain)
         return found, float(gain[0])
 
     def best_halves(self, model: Model, draws: Draws, tried: Tried) -> Halves:
@@ -215,11 +215,13 @@ class CBackend(CStates, Composed):
         return int(merged[0])
 
 
-def _log_of(widths: Widths, prior: dict[str, Any]) -> Labels:
-    """The number of the logarithm of each entry of the parameters; -1 for one that stays."""
-    fields = {name: number for number, name in enumerate(widths.names)}
+def _sought(widths: Widths, parameters: Vector, prior: dict[str, Any]) -> Struct:
+    """The widths as C reads them, from the flat ``parameters`` of a prior on."""
+    numbers = {name: number for number, name in enumerate(widths.names)}
     sizes = [np.size(value) for value in prior.values()]
-    return np.repeat([fields.get(name, -1) for name in prior], sizes).astype(np.int64)
+    log_of = np.repeat([numbers.get(name, -1) for name in prior], sizes).astype(np.int64)
+    fields = {"n_logs": len(numbers), "parameters": parameters, "log_of": log_of}
+    return Struct("mapdpm_widths", fields | widths.box._asdict())
 
 
 C = CBackend()

@@ -226,8 +226,8 @@ def _password(arguments: argparse.Namespace) -> str | None:
 def _never_dump() -> None:
     """Let a crash of this process write no core file, which would hold the password.
 
-    The limit is that of POSIX; what Linux pipes to a program knows no limit, but whether a process may be dumped. The
-    others of this user cannot read its memory and its environment then.
+    Where Linux gives cores to a program, the limit does not count, and whether the process may be dumped does. Other
+    processes of the user cannot read the memory and the environment of one that may not.
     """
     if resource is not None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

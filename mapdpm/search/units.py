@@ -86,7 +86,7 @@ class Units:
 
     @functools.cached_property
     def certain(self) -> Vector:
-        """What each unit is worth as one cluster whose prior may know its mean and variance; in nats."""
+        """The worth of each unit as one cluster whose prior may know its mean and variance; in nats."""
         widths = WidthsOfParts(self._given, self._seen.likelihood, is_certain=True)
         prior = widths.prior(widths.certain())
         seen = observed(prior, self._table, self.weights, self._missing)

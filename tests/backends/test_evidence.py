@@ -31,7 +31,8 @@ def climbed(name, family, seed):
 
 
 @pytest.mark.parametrize(
-    "family", complete_but([NormalInverseWishart], [NormalGamma, NormalKnownVariance, NormalInverseWishart])
+    "family",
+    complete_but([NormalGamma, NormalInverseWishart], [NormalGamma, NormalKnownVariance, NormalInverseWishart]),
 )
 def test_c_climbs_as_python_does(family):
     for seed in range(6):

@@ -35,7 +35,7 @@ class Session:
 
 
 def started(folder, port, how):
-    """The command, logged in with a password from a file or from the environment, with all files that it can write."""
+    """The command with a password from a file or the environment; it writes a state, and could write a core."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     environment.pop(PASSWORD, None)
     argv = ["--mqtt", f"ada@127.0.0.1:{port}", "--topic", "in", "--state", "s.mdpm", "--checkpoint-points", "3"]
@@ -46,7 +46,10 @@ def started(folder, port, how):
     else:
         environment[PASSWORD] = SECRET
     command = [sys.executable, "-m", "mapdpm", "stream", *argv]
-    return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return subprocess.Popen(
+        ["sh", "-c", 'ulimit -S -c $(ulimit -H -c); exec "$@"', "sh", *command], cwd=folder, env=environment, **pipes
+    )
 
 
 def limit_of_core(pid):
@@ -62,17 +65,14 @@ def test_only_the_broker_sees_a_password(tmp_path, how):
         process = started(tmp_path, broker.port, how)
         try:
             assert session.taken.wait(60.0)
-            listed = (
-                Path(f"/proc/{process.pid}/cmdline").read_bytes() + Path(f"/proc/{process.pid}/status").read_bytes()
-            )
-            for thread in Path(f"/proc/{process.pid}/task").iterdir():
-                listed += (thread / "comm").read_bytes()
+            listed = Path(f"/proc/{process.pid}/cmdline").read_bytes()
             assert limit_of_core(process.pid) == "0"
             os.kill(process.pid, signal.SIGQUIT)
             _, status = os.waitpid(process.pid, 0)
             said = process.stdout.read()
         finally:
             process.kill()
+            process.wait()
             process.stdout.close()
     assert SECRET.encode() in session.login
     assert os.WTERMSIG(status) == signal.SIGQUIT
@@ -81,3 +81,14 @@ def test_only_the_broker_sees_a_password(tmp_path, how):
     written = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "password"]
     assert written
     assert all(SECRET.encode() not in path.read_bytes() for path in written)
+
+
+def test_a_process_with_a_password_may_not_be_dumped():
+    """Nor where cores go to a program, which no limit stops."""
+    asked = "import ctypes; print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"  # PR_GET_DUMPABLE
+    never = "from mapdpm.cli import broker; broker._never_dump(); "
+    said = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+        for code in (asked, never + asked)
+    ]
+    assert said == [b"1\n", b"0\n"]

@@ -102,7 +102,7 @@ def test_workflows_run_what_is_run_here(name, runs):
 
 @needs_forge
 def test_the_jobs_of_ci_are_all_that_make_test_all_runs():
-    """And all wheels of a release, which take as long as the rest."""
+    """And ``test-wheels``, which is too long for it."""
     yaml = pytest.importorskip("yaml")
     (job,) = yaml.safe_load(page(".github/workflows/ci.yml"))["jobs"].values()
     targets = " ".join(part["targets"] for part in job["strategy"]["matrix"]["include"]).split()
