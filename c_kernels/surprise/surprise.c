@@ -247,8 +247,8 @@ static md_real sum_of_counts(const md_real *counts, uint32_t first, uint32_t end
     for (i = first; i + 4 <= end; i += 4)
         for (j = 0; j < 4; j++)
             sums[j] += counts[i + j];
-    for (j = 0; i + j < end; j++)
-        sums[j] += counts[i + j];
+    for (; i < end; i++)
+        sums[(i - first) % 4] += counts[i];
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
@@ -266,7 +266,8 @@ md_real surprise_rank(const mapdpm_stream *s, md_real nats)
         const md_real c = at_least(nats - start_of_bin(tail.bin), 0) / (TAIL_PRIOR + tail.nats);
         const md_real power = at_least(tail.lower - CHOSEN_END, 0);
 
-        return (tail.counts + 1) / all_with_it * math_exp(-(TAIL_PRIOR * c + power * math_log1p(c)));
+        share = (tail.counts + 1) / all_with_it * math_exp(-(TAIL_PRIOR * c + power * math_log1p(c)));
+        return share < 1 ? share : 1;
     }
     width = math_exp(start_of_bin(bin) - start_of_bin(bin + 1));
     share = above * precision +
