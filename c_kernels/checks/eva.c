@@ -11,8 +11,10 @@
 enum { D = MAPDPM_FEATURES, K = MAPDPM_CLUSTERS };
 enum {
     PARAMETERS = 2 * D + 2, /* of either family, as D is 2 */
-    BYTES = MAPDPM_STATE_BYTES_WITH(D, K, 0, EVA_WINDOW, EVA_MISSING),
+    SURPRISE_BYTES = EVA_SURPRISE * MAPDPM_SURPRISE_BYTES(K),
+    BYTES = MAPDPM_STATE_BYTES_WITH(D, K, 0, EVA_WINDOW, EVA_MISSING) + SURPRISE_BYTES,
     HEADER_BYTES = 40,
+    FLAGS = 10, /* where they are in the header */
     OPTIONS_BYTES = 4 * 4 + 3 * sizeof(mapdpm_real),
     COUNTERS_BYTES = 3 * 8 + 6 * 4,
     EXTRA_BYTES = 3,
@@ -30,6 +32,9 @@ static void go_on_for_ever(mapdpm_stream *s)
 {
     mapdpm_real x[D], mean[D], variance[D], anchor[D], parameters[PARAMETERS], score;
     mapdpm_cluster cluster;
+#if EVA_SURPRISE
+    mapdpm_assessment assessment;
+#endif
     uint32_t id;
     size_t n;
 
@@ -40,6 +45,10 @@ static void go_on_for_ever(mapdpm_stream *s)
         (void)mapdpm_predict(s, x, &id, &score);
         (void)mapdpm_get_cluster(s, any_word, &cluster, mean, variance);
         (void)mapdpm_get_prior(s, anchor, parameters);
+#if EVA_SURPRISE
+        (void)mapdpm_assess(s, x, NULL, &assessment);
+        (void)mapdpm_learn_assessed(s, x, NULL, &assessment);
+#endif
         if (by_time)
             (void)mapdpm_learn_at(s, x, any_time, &id, &score);
         else
@@ -59,6 +68,8 @@ void run(mapdpm_stream *s)
     o.max_clusters = K;
     o.window = EVA_WINDOW;
     o.missing = EVA_MISSING;
+    o.surprise = EVA_SURPRISE;
+    o.rare = EVA_SURPRISE ? 0.02f : 0;
     o.parameters = prior;
     o.alpha = 1;
     o.half_life = EVA_HALF_LIFE;
@@ -82,6 +93,7 @@ static int read_last(mapdpm_stream *s, size_t n)
 
     Frama_C_make_unknown((char *)p, n);
     if (n >= HEADER_BYTES + OPTIONS_BYTES) {
+        p[FLAGS] = p[FLAGS + 1] = 0;   /* what the flags add has no room in this memory */
         put_word(p + HEADER_BYTES, 0); /* the warm-up */
         put_word(p + HEADER_BYTES + 4, EVA_WINDOW);
         put_word(p + HEADER_BYTES + 12, EVA_MISSING);

@@ -8,16 +8,18 @@
 
 enum { LEAST_LAG = 4, OTHERWISE_OF_N = 4 };
 
-/* The mean of m values of a feature of a ring, those that are there: of the place `newest` and those before it. */
-static md_real mean_in_ring(const step_run *r, uint32_t d, uint32_t newest, uint32_t m)
+/* The mean of m values of a feature of a ring, those that are there: of the place and those before it. The place is that
+ * of the next older one then. */
+static md_real mean_in_ring(const step_run *r, uint32_t d, uint32_t *place, uint32_t m)
 {
     const uint32_t n = r->p->step.n, D = r->p->from;
     md_real first = 0, sum = 0;
     uint32_t i, found = 0;
 
     for (i = 0; i < m; i++) {
-        const md_real x = r->state[(size_t)(newest >= i ? newest - i : newest + n - i) * D + d];
+        const md_real x = r->state[(size_t)*place * D + d];
 
+        *place = *place > 0 ? *place - 1 : n - 1;
         if (is_missing(x))
             continue;
         if (found++ == 0)
@@ -49,9 +51,9 @@ static void put_scale(const step_run *r, uint32_t d, md_real *mean, md_real *sca
 {
     const uint32_t n = r->p->step.n, D = r->p->from;
     md_real largest = 0;
-    uint32_t i;
+    uint32_t i, last = n - 1;
 
-    *mean = mean_in_ring(r, d, n - 1, n);
+    *mean = mean_in_ring(r, d, &last, n);
     for (i = 0; i < n; i++) {
         const md_real away = r->state[(size_t)i * D + d] - *mean;
 
@@ -118,19 +120,18 @@ static void autoperiod_run(const step_run *r)
     uint32_t i, d;
 
     memcpy(r->state + (size_t)at * D, r->x, D * sizeof(md_real));
-    r->words[AUTOPERIOD_AT] = at + 1 == n ? 0 : at + 1;
+    r->words[AUTOPERIOD_AT] = at + 1 < n ? at + 1 : 0;
     if (r->words[AUTOPERIOD_POINTS] < n && ++r->words[AUTOPERIOD_POINTS] == n) {
         r->words[AUTOPERIOD_PERIOD] = find_period(r);
         r->words[AUTOPERIOD_PART] = points_of_part(n, parts, r->words[AUTOPERIOD_PERIOD]);
     }
     if (r->words[AUTOPERIOD_POINTS] < n)
         return;
-    for (i = 0; i < parts; i++) {
-        const uint32_t back = i * r->words[AUTOPERIOD_PART];
+    for (d = 0; d < D; d++) {
+        uint32_t place = at;
 
-        for (d = 0; d < D; d++)
-            r->result[(size_t)i * D + d] =
-                mean_in_ring(r, d, at >= back ? at - back : at + n - back, r->words[AUTOPERIOD_PART]);
+        for (i = 0; i < parts; i++)
+            r->result[(size_t)i * D + d] = mean_in_ring(r, d, &place, r->words[AUTOPERIOD_PART]);
     }
 }
 

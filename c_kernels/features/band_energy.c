@@ -91,7 +91,7 @@ static int is_band(const planned_step *p, const md_real *state, const uint32_t *
 }
 
 MAPDPM_INTERNAL const step_kind features_band = {.is = USES_N | USES_BAND | IN_BLOCKS,
-                                                 .state = {1, 0, 2},
+                                                 .state = {1, 0, 2, 0},
                                                  .table = 1,
                                                  .words = {1, 1},
                                                  .tabulate = band_tabulate,

@@ -9,7 +9,7 @@ static void clock_run(const step_run *r)
     const int64_t eighth = EIGHTH(r->p->step.n == HOURS ? HOURS : HOURS_OF_WEEK);
     const int64_t monday = r->p->step.n == HOURS ? 0 : INT64_C(3) * HOURS * INT64_C(3600000000);
     const int64_t local = *r->microseconds + (int64_t)r->p->step.offset * 60000000 + monday;
-    const int64_t phase = local - floor_of(local, 8 * eighth) * 8 * eighth;
+    const int64_t phase = rest_of(local, 8 * eighth);
     const uint32_t octant = (uint32_t)(phase / eighth), swaps = (octant + 1) / 2 % 2;
     const int64_t since = phase % eighth, from_axis = octant % 2 == 0 ? since : eighth - since;
     /* In milliseconds, for chips without a conversion of 64 bits. */

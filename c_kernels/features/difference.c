@@ -12,4 +12,4 @@ static void difference_run(const step_run *r)
 }
 
 MAPDPM_INTERNAL const step_kind features_difference = {
-    .is = USES_N, .state = {0, 1, 0}, .words = {1, 0}, .run = difference_run, .is_state = is_ring};
+    .is = USES_N, .state = {0, 1, 0, 0}, .words = {1, 0}, .run = difference_run, .is_state = is_ring};

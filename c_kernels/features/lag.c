@@ -15,4 +15,4 @@ static void lag_run(const step_run *r)
 }
 
 MAPDPM_INTERNAL const step_kind features_lag = {
-    .is = USES_N | HAS_LAGS, .state = {0, 1, 0}, .words = {1, 0}, .run = lag_run, .is_state = is_ring};
+    .is = USES_N | HAS_LAGS, .state = {0, 1, 0, 0}, .words = {1, 0}, .run = lag_run, .is_state = is_ring};

@@ -13,7 +13,12 @@ enum { LONGEST = 16, LIST_WORDS = 1 + LONGEST, SHARE_OF_STRANGE = 50 };
 #define MOST_LENGTHS UINT32_C(2147483648)
 #define STRANGE FLOAT_OR_DOUBLE(1e-4, 1e-4)
 
-static inline uint32_t kept_in(const uint32_t *list) { return list[0] < LONGEST ? list[0] : LONGEST; }
+static inline uint32_t kept_in(const uint32_t *list)
+{
+    const uint32_t n = list[0];
+
+    return n < LONGEST ? n : LONGEST;
+}
 
 /* How often a length has doubled since another one, which is not 0. */
 static inline uint32_t doublings(uint32_t length, uint32_t since)

@@ -18,16 +18,23 @@ static inline int64_t floor_of(int64_t a, int64_t by)
     return a / by - (a % by < 0 ? 1 : 0);
 }
 
+/* What is left of a after the floor; by > 0. */
+static inline int64_t rest_of(int64_t a, int64_t by)
+{
+    const int64_t rest = a % by;
+
+    return rest < 0 ? rest + by : rest;
+}
+
 static inline uint32_t bin_at(const mapdpm_step *t, int64_t microseconds)
 {
     const int64_t hours = floor_of(microseconds + (int64_t)t->offset * 60000000, INT64_C(3600000000));
-    const int64_t days = floor_of(hours, HOURS), week = floor_of(days + 3, DAYS); /* 1970 began on a Thursday */
 
     if (t->n == HOURS)
-        return (uint32_t)(hours - days * HOURS);
+        return (uint32_t)rest_of(hours, HOURS);
     if (t->n == DAYS)
-        return (uint32_t)(days + 3 - week * DAYS);
-    return (uint32_t)(hours + 3 * HOURS - week * HOURS_OF_WEEK);
+        return (uint32_t)rest_of(floor_of(hours, HOURS) + 3, DAYS); /* 1970 began on a Thursday */
+    return (uint32_t)rest_of(hours + 3 * HOURS, HOURS_OF_WEEK);
 }
 
 #endif

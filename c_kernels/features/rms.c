@@ -81,12 +81,12 @@ static int is_crest(const planned_step *p, const md_real *state, const uint32_t 
 }
 
 MAPDPM_INTERNAL const step_kind features_rms = {.is = USES_N | USES_CENTRED | IN_BLOCKS,
-                                                .state = {2, 0, 0},
+                                                .state = {2, 0, 0, 0},
                                                 .words = {1, 1},
                                                 .run = rms_run,
                                                 .is_state = is_rms};
 MAPDPM_INTERNAL const step_kind features_crest = {.is = USES_N | USES_CENTRED | IN_BLOCKS,
-                                                  .state = {4, 0, 0},
+                                                  .state = {4, 0, 0, 0},
                                                   .words = {1, 1},
                                                   .run = crest_run,
                                                   .is_state = is_crest};

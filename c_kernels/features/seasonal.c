@@ -37,7 +37,7 @@ static int is_seasonal(const planned_step *p, const md_real *state, const uint32
 }
 
 MAPDPM_INTERNAL const step_kind features_seasonal = {.is = USES_SEASON | USES_OFFSET | USES_HALF_LIFE | NEEDS_TIMES,
-                                                     .state = {2, 2, 0},
+                                                     .state = {2, 2, 0, 0},
                                                      .table = 1,
                                                      .tabulate = tabulate_season,
                                                      .run = seasonal_run,

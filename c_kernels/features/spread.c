@@ -47,7 +47,7 @@ static int is_spread(const planned_step *p, const md_real *state, const uint32_t
 }
 
 MAPDPM_INTERNAL const step_kind features_spread = {.is = USES_SEASON | USES_OFFSET | USES_HALF_LIFE | NEEDS_TIMES,
-                                                   .state = {2, 2, 0},
+                                                   .state = {2, 2, 0, 0},
                                                    .table = 1,
                                                    .tabulate = tabulate_season,
                                                    .run = spread_run,

@@ -121,7 +121,7 @@ static int is_stuck(const planned_step *p, const md_real *state, const uint32_t 
 }
 
 MAPDPM_INTERNAL const step_kind features_stuck = {.is = USES_N | HAS_LENGTHS,
-                                                  .state = {1 + N_COMMON, 0, 0},
+                                                  .state = {1 + N_COMMON, 0, 0, 0},
                                                   .words = {0, STUCK_WORDS},
                                                   .run = stuck_run,
                                                   .is_state = is_stuck};

@@ -16,4 +16,4 @@ static void window_run(const step_run *r)
 }
 
 MAPDPM_INTERNAL const step_kind features_window = {
-    .is = USES_N | USES_EVERY, .state = {0, 1, 0}, .words = {1, 0}, .run = window_run, .is_state = is_ring};
+    .is = USES_N | USES_EVERY, .state = {0, 1, 0, 0}, .words = {1, 0}, .run = window_run, .is_state = is_ring};

@@ -147,9 +147,11 @@ void relevance_judge(mapdpm_stream *s)
     for (d = 0; d < D; d++) {
         const int relevant = m == 0 || s->n_clusters < 2 || gains[d] > least;
 
-        if (!relevant && is_relevant(s, d) &&
-            (!may_end || (++relevance_of(s)[d] & MD_COUNT) < MOST_SHORT))
-            continue;
+        if (!relevant && is_relevant(s, d)) {
+            relevance_of(s)[d] += may_end ? 1u : 0u;
+            if (!may_end || (relevance_of(s)[d] & MD_COUNT) < MOST_SHORT)
+                continue;
+        }
         if (relevant || is_relevant(s, d))
             relevance_of(s)[d] &= ~MD_COUNT;
         changes |= mark_and_record(s, d, relevant);
