@@ -15,15 +15,15 @@ void stream_assess(const mapdpm_stream *s, const choice *c, md_real surprise, ma
     a->surprise = surprise;
 }
 
-/* The time of the next point. *time is s->now for points without times, until the first one, whose time is any. */
+/* The time of the next point, as it would be learned. The first time may be any: it is that of the clusters so far. */
 static int next_time(const mapdpm_stream *s, const int64_t *microseconds, int64_t *time)
 {
     *time = s->now;
-    if (s->clock == CLOCK_UNKNOWN)
+    if (s->clock == CLOCK_UNKNOWN && microseconds)
         return MAPDPM_OK;
     if ((s->clock == CLOCK_POINTS && microseconds) || s->now >= INT64_MAX / 2)
         return MAPDPM_E_TIME;
-    if (s->clock == CLOCK_POINTS) {
+    if (s->clock != CLOCK_MICROSECONDS) {
         *time = s->now + 1;
         return MAPDPM_OK;
     }

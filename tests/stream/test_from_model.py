@@ -92,6 +92,14 @@ def test_in_time_the_fit_counts_as_of_the_first_point():
     assert stream.weights.sum() == pytest.approx(451.5)
 
 
+@pytest.mark.parametrize("t", [None, 1e9])
+def test_the_first_point_after_the_fit_is_assessed_as_it_is_learned(t):
+    X = points()
+    stream = OnlineMAPDPM.from_model(MAPDPM(likelihood=PRIORS["normal-gamma"]).fit(X), half_life=10.0)
+    before = stream.assess_one(X[0], t)
+    np.testing.assert_array_equal(before[:4], stream.learn_assessed(X[0], t)[:4])
+
+
 def test_no_cluster_of_the_fit_is_idle():
     """Where a slot must become free, the lighter cluster goes; the first one does not count as unseen for long."""
     X = np.concatenate([np.zeros(12), np.full(10, 200.0)])[:, None]
