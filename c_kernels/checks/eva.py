@@ -78,7 +78,7 @@ NOTES = (
             "    //@ admit -INT64_MAX / 4 <= last <= INT64_MAX / 4;\n"
         ),
     ),
-    # What is negligible, and what is less likely than the largest, has nats above 0.
+    # Nats are those of a probability, or of one less than the largest: not below 0.
     (
         "    const md_real y = x < NEGLIGIBLE",
         "    //@ admit \\is_finite(x);\n    //@ admit x >= 0;\n    const md_real y = x < NEGLIGIBLE",

@@ -9,8 +9,8 @@ static volatile int again;
 static volatile int64_t any_time;
 static uint64_t memory[BYTES / 8];
 
-/* For each kind of step, in their order: kind, source, second, n, first, end, offset, centred, half_life of
- * its steps. */
+/* A pipeline for each kind of step, by its number. The fields of a step are kind, source, second, n, first, end, offset,
+ * centred and half_life. */
 static const mapdpm_step pipelines[][MOST_STEPS] = {
     {{MAPDPM_STEP_LAG, 0, 0, 2, 0, 0, 0, 0, 0}},
     {{MAPDPM_STEP_DIFFERENCE, 0, 0, 2, 0, 0, 0, 0, 0}},

@@ -8,8 +8,8 @@
 
 enum { LEAST_LAG = 4, OTHERWISE_OF_N = 4 };
 
-/* The mean of m values of a feature of a ring, those that are there: of the place and those before it. The place is that
- * of the next older one then. */
+/* The mean of m values of a feature of a ring, those that are there: the one at `place` and those before it. Afterwards
+ * `place` is that of the value before them. */
 static md_real mean_in_ring(const step_run *r, uint32_t d, uint32_t *place, uint32_t m)
 {
     const uint32_t n = r->p->step.n, D = r->p->from;
