@@ -212,10 +212,17 @@ size_t mapdpm_halves_bytes(const mapdpm_problem *problem, int64_t n_points, int6
 int mapdpm_best_halves(const mapdpm_problem *problem, const mapdpm_clusters *best, void *workspace,
                        mapdpm_halves *halves, double *log_joints);
 
-/* Parameters of a family as multiples of given ones: each entry times the exponential of a logarithm, or as it is. The
- * logarithms are sought in a box. */
+/* Parts of a product that are families of one kind, over as many columns each; or one, with the whole of a row. */
+typedef struct mapdpm_alike_parts {
+    int64_t n_parts;
+    const int64_t *at; /* [n_parts] where the row of each begins, within a row of the clusters */
+    int64_t row_size;  /* of the clusters */
+} mapdpm_alike_parts;
+
+/* Parameters of families as multiples of given ones: each entry times the exponential of a logarithm, or as it is. The
+ * logarithms are sought in a box. All but log_of and the tolerances have a row for each part. */
 typedef struct mapdpm_widths {
-    int64_t n_logs;           /* at most 4 */
+    int64_t n_logs;           /* at most 4; 0 where nothing is sought */
     const double *parameters; /* where all logarithms are 0, as mapdpm_problem has them */
     const int64_t *log_of;    /* for each entry of these, its logarithm, or -1 */
     const double *low;        /* [n_logs] the box */
@@ -224,10 +231,12 @@ typedef struct mapdpm_widths {
     double gain;      /* a cycle of the search that gains at most this times (1 + |evidence|) is the last */
 } mapdpm_widths;
 
-/* logs[n_logs]: from there, climb to the logarithms at which the sum of the log marginals of the clusters is largest;
- * *gain is how much larger. Families of independent features but MAPDPM_SQUARED_DISTANCE, and none with verbs. */
+/* logs[n_parts][n_logs]: from there, climb to the logarithms at which the sum of the log marginals of the clusters is
+ * largest, for each part; before[n_parts] is the sum at the start, gains[n_parts] how much larger it is in the end.
+ * Families of independent features but MAPDPM_SQUARED_DISTANCE, and none with verbs: `problem` has that of a part. */
 int mapdpm_largest_evidence(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
-                            const mapdpm_widths *widths, double *logs, double *gain);
+                            const mapdpm_alike_parts *parts, const mapdpm_widths *widths, double *logs, double *before,
+                            double *gains);
 
 /* Clusters of a Normal-inverse-Wishart where psi0 is f R R': the eigenvalues of R^-1 S R'^-1, S the sums of squares of a
  * cluster about its mean, and the squares of R^-1 (mean - m0) along their vectors. maths (35) */
@@ -242,7 +251,7 @@ typedef struct mapdpm_full_clusters {
 
 /* mapdpm_largest_evidence of such clusters; the parameters of the widths are c0, nu0 and f. */
 int mapdpm_largest_full_evidence(const mapdpm_full_clusters *clusters, const mapdpm_widths *widths, double *logs,
-                                 double *gain);
+                                 double *before, double *gain);
 
 /* mapdpm_sequential_start, mapdpm_sweep and mapdpm_gibbs_sweep of points in groups. They edit the table and the
  * weights: a new cluster takes its share of weights[u][capacity] in each inner node u, and an emptied slot gives its weights

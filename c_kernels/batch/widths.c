@@ -12,7 +12,9 @@ typedef struct search {
     const mapdpm_problem *problem;
     const mapdpm_clusters *clusters;
     const mapdpm_full_clusters *full; /* in place of both; or NULL */
-    const mapdpm_widths *widths;
+    mapdpm_widths widths;
+    const double *rows; /* of the clusters: from one to the next row_size numbers */
+    int64_t row_size;
     int64_t n_parameters;
     double *parameters; /* those of a place */
     double *marginals;  /* of the slots in use */
@@ -56,13 +58,12 @@ static double full_evidence(const mapdpm_full_clusters *z, double c0, double nu0
 static double rows_evidence(const search *s)
 {
     const mapdpm_clusters *const z = s->clusters;
-    const int64_t size = statistics_size(s->problem);
     const likelihood f = family_of(s->problem->family, s->problem->n_features, s->parameters);
     int64_t k, used = 0;
 
     for (k = 0; k < z->capacity; k++)
         if (z->counts[k] > 0)
-            s->marginals[used++] = statistics_log_marginal(&f, z->rows + k * size);
+            s->marginals[used++] = statistics_log_marginal(&f, s->rows + k * s->row_size);
     return sum_of(s->marginals, used);
 }
 
@@ -72,12 +73,12 @@ static double evidence_at(const search *s, const double *logs)
     double factors[MOST_LOGS];
     int64_t i;
 
-    for (i = 0; i < s->widths->n_logs; i++)
+    for (i = 0; i < s->widths.n_logs; i++)
         factors[i] = exp(logs[i]);
     for (i = 0; i < s->n_parameters; i++) {
-        const int64_t log_of = s->widths->log_of[i];
+        const int64_t log_of = s->widths.log_of[i];
 
-        s->parameters[i] = s->widths->parameters[i] * (log_of < 0 ? 1.0 : factors[log_of]);
+        s->parameters[i] = s->widths.parameters[i] * (log_of < 0 ? 1.0 : factors[log_of]);
     }
     return s->full ? full_evidence(s->full, s->parameters[0], s->parameters[1], s->parameters[2]) : rows_evidence(s);
 }
@@ -86,7 +87,7 @@ static void go_along(const search *s, const double *from, double t, const double
 {
     int64_t j;
 
-    for (j = 0; j < s->widths->n_logs; j++)
+    for (j = 0; j < s->widths.n_logs; j++)
         to[j] = from[j] + t * line[j];
 }
 
@@ -110,7 +111,7 @@ static double peak_of(spot one, spot two, spot three)
 /* Brent's method from t = 0: the best t between low and high, within the tolerance. */
 static double highest_along(const search *s, const double *from, const double *line, double low, double high)
 {
-    const double near = 0.5 * s->widths->tolerance, start = 0.0 > low ? 0.0 : low;
+    const double near = 0.5 * s->widths.tolerance, start = 0.0 > low ? 0.0 : low;
     double step = 0.0, before = 0.0;
     spot best, second, third;
     int n;
@@ -162,10 +163,10 @@ static double climb_along(const search *s, place *at, const double *line)
     place there;
     int64_t j;
 
-    for (j = 0; j < s->widths->n_logs; j++)
+    for (j = 0; j < s->widths.n_logs; j++)
         if (line[j] != 0.0) {
-            const double one = (s->widths->low[j] - at->logs[j]) / line[j];
-            const double two = (s->widths->high[j] - at->logs[j]) / line[j];
+            const double one = (s->widths.low[j] - at->logs[j]) / line[j];
+            const double two = (s->widths.high[j] - at->logs[j]) / line[j];
             const double nearer = one < two ? one : two, farther = one < two ? two : one;
 
             low = nearer > low ? nearer : low;
@@ -199,7 +200,7 @@ static void reset_to_axes(double lines[MOST_LOGS][MOST_LOGS])
 static void climb_along_change(const search *s, place *at, const double *change, double lines[MOST_LOGS][MOST_LOGS],
                                int64_t most)
 {
-    const int64_t n = s->widths->n_logs;
+    const int64_t n = s->widths.n_logs;
     double line[MOST_LOGS], largest = 0.0;
     int64_t j;
 
@@ -214,7 +215,7 @@ static void climb_along_change(const search *s, place *at, const double *change,
 
 static void climb(const search *s, place *at)
 {
-    const mapdpm_widths *const w = s->widths;
+    const mapdpm_widths *const w = &s->widths;
     double lines[MOST_LOGS][MOST_LOGS];
     int cycle, are_axes = 1;
 
@@ -248,30 +249,40 @@ static void climb(const search *s, place *at)
     }
 }
 
-static int are_widths(const mapdpm_widths *w, int64_t n_parameters)
+static int is_box(const double *low, const double *high, int64_t n_logs)
 {
     int64_t i;
 
-    if (w == NULL || w->n_logs < 1 || w->n_logs > MOST_LOGS || w->parameters == NULL || w->log_of == NULL ||
-        w->low == NULL || w->high == NULL || !(w->tolerance > 0.0))
-        return 0;
-    for (i = 0; i < w->n_logs; i++)
-        if (!(w->low[i] <= w->high[i]))
-            return 0;
-    for (i = 0; i < n_parameters; i++)
-        if (w->log_of[i] >= w->n_logs)
+    for (i = 0; i < n_logs; i++)
+        if (!(low[i] <= high[i]))
             return 0;
     return 1;
 }
 
-/* Climb from logs, which are moved into the box. */
-static void search_from(const search *s, double *logs, double *gain)
+static int are_widths(const mapdpm_widths *w, int64_t n_parameters, int64_t n_parts)
 {
-    const mapdpm_widths *const w = s->widths;
-    const double before = evidence_at(s, logs);
+    int64_t i;
+
+    if (w == NULL || w->n_logs < 0 || w->n_logs > MOST_LOGS || w->parameters == NULL || w->log_of == NULL ||
+        w->low == NULL || w->high == NULL || !(w->tolerance > 0.0))
+        return 0;
+    for (i = 0; i < n_parameters; i++)
+        if (w->log_of[i] >= w->n_logs)
+            return 0;
+    return is_box(w->low, w->high, n_parts * w->n_logs);
+}
+
+/* Climb from logs, which are moved into the box; the evidence before, and how much more it is there. */
+static void search_from(const search *s, double *logs, double *before, double *gain)
+{
+    const mapdpm_widths *const w = &s->widths;
     place at;
     int64_t j;
 
+    *before = evidence_at(s, logs);
+    *gain = 0.0;
+    if (w->n_logs == 0)
+        return;
     for (j = 0; j < w->n_logs; j++) {
         at.logs[j] = logs[j] > w->low[j] ? logs[j] : w->low[j];
         at.logs[j] = at.logs[j] < w->high[j] ? at.logs[j] : w->high[j];
@@ -279,48 +290,74 @@ static void search_from(const search *s, double *logs, double *gain)
     at.value = evidence_at(s, at.logs);
     climb(s, &at);
     memcpy(logs, at.logs, (size_t)w->n_logs * sizeof *logs);
-    *gain = at.value - before;
+    *gain = at.value - *before;
+}
+
+/* Whether the rows of all parts lie within those of the clusters. */
+static int are_parts(const mapdpm_alike_parts *parts, int64_t size)
+{
+    int64_t i;
+
+    if (parts == NULL || parts->n_parts < 0 || parts->at == NULL || parts->row_size < size)
+        return 0;
+    for (i = 0; i < parts->n_parts; i++)
+        if (parts->at[i] < 0 || parts->at[i] > parts->row_size - size)
+            return 0;
+    return 1;
 }
 
 int mapdpm_largest_evidence(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
-                            const mapdpm_widths *widths, double *logs, double *gain)
+                            const mapdpm_alike_parts *parts, const mapdpm_widths *widths, double *logs, double *before,
+                            double *gains)
 {
     search s;
+    int64_t i;
 
-    if (!is_batch_call(problem, clusters) || workspace == NULL || logs == NULL || gain == NULL || problem->verbs ||
-        is_full(problem->family) || problem->family == MAPDPM_SQUARED_DISTANCE)
+    if (!is_batch_call(problem, clusters) || workspace == NULL || logs == NULL || before == NULL || gains == NULL ||
+        problem->verbs || is_full(problem->family) || problem->family == MAPDPM_SQUARED_DISTANCE ||
+        !are_parts(parts, statistics_size(problem)))
+        return MAPDPM_E_ARGUMENT;
+    s.n_parameters = plain_family(problem->family) == MAPDPM_NORMAL_GAMMA ? 2 * problem->n_features + 2
+                                                                          : 3 * problem->n_features;
+    if (!are_widths(widths, s.n_parameters, parts->n_parts))
         return MAPDPM_E_ARGUMENT;
     s.problem = problem;
     s.clusters = clusters;
     s.full = NULL;
-    s.widths = widths;
-    s.n_parameters = plain_family(problem->family) == MAPDPM_NORMAL_GAMMA ? 2 * problem->n_features + 2
-                                                                          : 3 * problem->n_features;
-    if (!are_widths(widths, s.n_parameters))
-        return MAPDPM_E_ARGUMENT;
+    s.widths = *widths;
+    s.row_size = parts->row_size;
     s.parameters = (double *)workspace;
     s.marginals = s.parameters + s.n_parameters;
-    search_from(&s, logs, gain);
+    for (i = 0; i < parts->n_parts; i++) {
+        s.rows = clusters->rows + parts->at[i];
+        search_from(&s, logs, before + i, gains + i);
+        s.widths.parameters += s.n_parameters;
+        s.widths.low += widths->n_logs;
+        s.widths.high += widths->n_logs;
+        logs += widths->n_logs;
+    }
     return MAPDPM_OK;
 }
 
 int mapdpm_largest_full_evidence(const mapdpm_full_clusters *clusters, const mapdpm_widths *widths, double *logs,
-                                 double *gain)
+                                 double *before, double *gain)
 {
     double parameters[FULL_PARAMETERS];
     search s;
 
     if (clusters == NULL || clusters->n_clusters < 0 || clusters->n_features < 1 || clusters->counts == NULL ||
-        clusters->squares == NULL || clusters->pulls == NULL || logs == NULL || gain == NULL ||
-        !are_widths(widths, FULL_PARAMETERS))
+        clusters->squares == NULL || clusters->pulls == NULL || logs == NULL || before == NULL || gain == NULL ||
+        !are_widths(widths, FULL_PARAMETERS, 1))
         return MAPDPM_E_ARGUMENT;
     s.problem = NULL;
     s.clusters = NULL;
     s.full = clusters;
-    s.widths = widths;
+    s.widths = *widths;
+    s.rows = NULL;
+    s.row_size = 0;
     s.n_parameters = FULL_PARAMETERS;
     s.parameters = parameters;
     s.marginals = NULL;
-    search_from(&s, logs, gain);
+    search_from(&s, logs, before, gain);
     return MAPDPM_OK;
 }

@@ -1,20 +1,23 @@
 /* The parameters of largest evidence, against the evidence of other places and of the whole sums of log marginals. */
 #include "check.h"
 #include "sizes.h"
+#include "families/mapdpm_cluster_statistics.h"
 #include "families/mapdpm_priors.h"
 
 #include <stdlib.h>
 
-enum { N = 60, D = 3, CAPACITY = 5, USED = 4, SIZE = 1 + 9 * D, MOST_PARAMETERS = 3 * D, LOGS = 3 };
+enum { N = 60, D = 3, CAPACITY = 5, USED = 4, SIZE = 1 + 9 * D, OF_GAMMA = 2 * D + 2, MOST_PARAMETERS = 3 * D, LOGS = 3 };
 
 static mapdpm_real data[N * D];
 static int64_t labels[N], counts[CAPACITY];
 static double rows[CAPACITY * SIZE], *workspace;
 static const mapdpm_clusters clusters = {CAPACITY, labels, counts, rows, NULL}, *const z = &clusters;
+static const int64_t from_the_first = 0;
 static uint64_t seed = 88172645463325252u;
 
 static const double gamma_parameters[MOST_PARAMETERS] = {0.1, -0.2, 0.3, 0.2, 1.0, 2.0, 3.0, 4.0};
 static const int64_t gamma_logs[MOST_PARAMETERS] = {-1, -1, -1, 0, 2, 1, 1, 1};
+static const int64_t none[MOST_PARAMETERS] = {-1, -1, -1, -1, -1, -1, -1, -1, -1};
 static const double known_parameters[MOST_PARAMETERS] = {0.1, -0.2, 0.3, 5.0, 6.0, 7.0, 1.0, 2.0, 3.0};
 static const int64_t known_logs[MOST_PARAMETERS] = {-1, -1, -1, 0, 0, 0, 1, 1, 1};
 static const double low[LOGS] = {-6.0, -5.0, -1.0}, high[LOGS] = {2.0, 5.0, 3.0};
@@ -42,14 +45,16 @@ static void test_family(int32_t family, const double *parameters, const int64_t 
     const mapdpm_problem p = {.family = family, .n_points = N, .n_features = D, .data = data,
                               .parameters = parameters, .alpha = 1.0};
     const mapdpm_widths w = {n_logs, parameters, log_of, low, high, 0.03, 1e-5};
-    double logs[LOGS] = {9.0, -1.0, 0.5}, start[LOGS], gain, best;
+    const mapdpm_alike_parts whole = {1, &from_the_first, statistics_size(&p)};
+    double logs[LOGS] = {9.0, -1.0, 0.5}, start[LOGS], before, gain, best;
     int64_t j, step;
 
     CHECK_OK(mapdpm_statistics(&p, z, workspace));
     memcpy(start, logs, sizeof logs);
-    CHECK_OK(mapdpm_largest_evidence(&p, z, workspace, &w, logs, &gain));
+    CHECK_OK(mapdpm_largest_evidence(&p, z, workspace, &whole, &w, logs, &before, &gain));
     best = evidence(&p, &w, logs);
-    CHECK(fabs(gain - (best - evidence(&p, &w, start))) < 1e-9 * fabs(best));
+    CHECK(fabs(before - evidence(&p, &w, start)) < 1e-9 * fabs(before));
+    CHECK(fabs(before + gain - best) < 1e-9 * fabs(best));
     CHECK(gain > 0.0);
     for (j = 0; j < n_logs; j++) {
         CHECK(logs[j] >= low[j] && logs[j] <= high[j]);
@@ -98,12 +103,13 @@ static void test_full(void)
     static const int64_t log_of[] = {0, 1, 2}, stays[] = {0, -1, 1};
     mapdpm_full_clusters full = {3, 2, sizes, squares, pulls, -5.0};
     mapdpm_widths w = {LOGS, parameters, log_of, from, to, 1e-4, 1e-12};
-    double logs[LOGS] = {3.0, -0.5, 0.5}, gain, best;
+    double logs[LOGS] = {3.0, -0.5, 0.5}, before, gain, best;
     int64_t j, step;
 
-    CHECK_OK(mapdpm_largest_full_evidence(&full, &w, logs, &gain));
+    CHECK_OK(mapdpm_largest_full_evidence(&full, &w, logs, &before, &gain));
     best = full_evidence(&full, &w, logs);
-    CHECK(fabs(gain - best + full_evidence(&full, &w, (const double[]){3.0, -0.5, 0.5})) < 1e-9 * fabs(best));
+    CHECK(fabs(before - full_evidence(&full, &w, (const double[]){3.0, -0.5, 0.5})) < 1e-9 * fabs(before));
+    CHECK(fabs(before + gain - best) < 1e-9 * fabs(best));
     CHECK(gain > 0.0);
     for (j = 0; j < LOGS; j++)
         for (step = -10; step <= 10; step++) {
@@ -116,22 +122,68 @@ static void test_full(void)
         }
     w.log_of = stays;
     w.n_logs = 2;
-    CHECK_OK(mapdpm_largest_full_evidence(&full, &w, logs, &gain));
+    CHECK_OK(mapdpm_largest_full_evidence(&full, &w, logs, &before, &gain));
     full.n_clusters = 0;
-    CHECK_OK(mapdpm_largest_full_evidence(&full, &w, logs, &gain));
+    CHECK_OK(mapdpm_largest_full_evidence(&full, &w, logs, &before, &gain));
     CHECK(gain == 0.0);
 #define REFUSED(place, value)                                                                                         \
-    CHECK_WITH(place, value, mapdpm_largest_full_evidence(&full, &w, logs, &gain) == MAPDPM_E_ARGUMENT)
+    CHECK_WITH(place, value, mapdpm_largest_full_evidence(&full, &w, logs, &before, &gain) == MAPDPM_E_ARGUMENT)
     REFUSED(full.n_clusters, -1);
     REFUSED(full.n_features, 0);
     REFUSED(full.counts, NULL);
     REFUSED(full.squares, NULL);
     REFUSED(full.pulls, NULL);
     REFUSED(w.n_logs, 1);
-    CHECK_REFUSED(mapdpm_largest_full_evidence(NULL, &w, logs, &gain));
-    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, NULL, logs, &gain));
-    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, &w, NULL, &gain));
-    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, &w, logs, NULL));
+    CHECK_REFUSED(mapdpm_largest_full_evidence(NULL, &w, logs, &before, &gain));
+    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, NULL, logs, &before, &gain));
+    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, &w, NULL, &before, &gain));
+    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, &w, logs, NULL, &gain));
+    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, &w, logs, &before, NULL));
+}
+
+/* Each of two parts of wider rows finds what the same rows by themselves find, and none is sought where none moves. */
+static void test_parts(void)
+{
+    enum { GAP = 2, WIDE = 2 * SIZE + GAP };
+    static double wide[CAPACITY * WIDE];
+    const mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data,
+                              .parameters = gamma_parameters, .alpha = 1.0};
+    const mapdpm_clusters of_both = {CAPACITY, labels, counts, wide, NULL};
+    const int64_t size = statistics_size(&p), at[] = {1, 1 + size + GAP};
+    const mapdpm_alike_parts both = {2, at, WIDE}, one = {1, &from_the_first, size};
+    double parameters[2][OF_GAMMA], from[2][LOGS], to[2][LOGS], logs[2][LOGS], before[2], gains[2];
+    mapdpm_widths w = {LOGS, parameters[0], gamma_logs, from[0], to[0], 0.03, 1e-5};
+    int64_t part, k, i;
+
+    CHECK_OK(mapdpm_statistics(&p, z, workspace));
+    for (part = 0; part < 2; part++) {
+        for (k = 0; k < CAPACITY; k++)
+            memcpy(wide + k * WIDE + at[part], rows + k * size, (size_t)size * sizeof *rows);
+        for (i = 0; i < OF_GAMMA; i++)
+            parameters[part][i] = gamma_parameters[i] * (part ? 1.5 : 1.0);
+        for (i = 0; i < LOGS; i++) {
+            from[part][i] = low[i] + 0.5 * (double)part;
+            to[part][i] = part && i == 1 ? from[1][1] + 0.1 : high[i]; /* a box that holds the second one */
+            logs[part][i] = 0.25 * (double)(i - part);
+        }
+    }
+    CHECK_OK(mapdpm_largest_evidence(&p, &of_both, workspace, &both, &w, logs[0], before, gains));
+    for (part = 0; part < 2; part++) {
+        const mapdpm_widths own = {LOGS, parameters[part], gamma_logs, from[part], to[part], 0.03, 1e-5};
+        double alone[LOGS], start, gain;
+
+        for (i = 0; i < LOGS; i++)
+            alone[i] = 0.25 * (double)(i - part);
+        CHECK_OK(mapdpm_largest_evidence(&p, z, workspace, &one, &own, alone, &start, &gain));
+        CHECK(memcmp(alone, logs[part], sizeof alone) == 0);
+        CHECK(before[part] == start && gains[part] == gain);
+    }
+    CHECK(memcmp(logs[0], logs[1], sizeof logs[0]) != 0);
+    w.n_logs = 0;
+    w.log_of = none;
+    CHECK_OK(mapdpm_largest_evidence(&p, &of_both, workspace, &both, &w, logs[0], before, gains));
+    CHECK(gains[0] == 0.0 && gains[1] == 0.0);
+    CHECK(before[0] == evidence(&p, &w, logs[0]));
 }
 
 static void test_arguments(void)
@@ -139,20 +191,28 @@ static void test_arguments(void)
     mapdpm_problem p = {.family = MAPDPM_NORMAL_GAMMA, .n_points = N, .n_features = D, .data = data,
                         .parameters = gamma_parameters, .alpha = 1.0};
     mapdpm_widths w = {LOGS, gamma_parameters, gamma_logs, low, high, 0.03, 1e-5};
-    double logs[LOGS] = {0.0, 0.0, 0.0}, gain;
+    mapdpm_alike_parts whole = {1, &from_the_first, diagonal_size(D)};
+    double logs[LOGS] = {0.0, 0.0, 0.0}, before, gain;
 
-    CHECK_REFUSED(mapdpm_largest_evidence(NULL, z, workspace, &w, logs, &gain));
-    CHECK_REFUSED(mapdpm_largest_evidence(&p, NULL, workspace, &w, logs, &gain));
-    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, NULL, &w, logs, &gain));
-    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, NULL, logs, &gain));
-    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, &w, NULL, &gain));
-    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, &w, logs, NULL));
+    CHECK_REFUSED(mapdpm_largest_evidence(NULL, z, workspace, &whole, &w, logs, &before, &gain));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, NULL, workspace, &whole, &w, logs, &before, &gain));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, NULL, &whole, &w, logs, &before, &gain));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, NULL, &w, logs, &before, &gain));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, &whole, NULL, logs, &before, &gain));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, &whole, &w, NULL, &before, &gain));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, &whole, &w, logs, NULL, &gain));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, &whole, &w, logs, &before, NULL));
 #define WRONG(place, value)                                                                                           \
-    CHECK_WITH(place, value, mapdpm_largest_evidence(&p, z, workspace, &w, logs, &gain) == MAPDPM_E_ARGUMENT)
+    CHECK_WITH(place, value,                                                                                          \
+               mapdpm_largest_evidence(&p, z, workspace, &whole, &w, logs, &before, &gain) == MAPDPM_E_ARGUMENT)
     WRONG(w.n_logs, LOGS - 1); /* an entry has a logarithm that is not there */
     WRONG(w.n_logs, 5);
+    WRONG(w.n_logs, -1);
     WRONG(p.family, MAPDPM_SQUARED_DISTANCE);
     WRONG(p.family, MAPDPM_NORMAL_INVERSE_WISHART);
+    WRONG(whole.n_parts, -1);
+    WRONG(whole.at, NULL);
+    WRONG(whole.row_size, diagonal_size(D) - 1);
     w.low = high;
     WRONG(w.high, low);
 }
@@ -170,6 +230,7 @@ int main(void)
     test_family(MAPDPM_NORMAL_GAMMA, gamma_parameters, gamma_logs, LOGS);
     test_family(MAPDPM_NORMAL_KNOWN_VARIANCE, known_parameters, known_logs, 2);
     test_arguments();
+    test_parts();
     test_full();
     data[4] = data[17] = (mapdpm_real)NAN;
     test_family(MAPDPM_SKIPPING + MAPDPM_NORMAL_GAMMA, gamma_parameters, gamma_logs, LOGS);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,29 +13,20 @@ from mapdpm.backends.c_calls import (
     SPACE,
     Room,
     Struct,
-    flat_of,
-    has_twin,
     run,
-    run_without_problem,
     why_not,
     without_points,
 )
+from mapdpm.backends.c_evidence import CEvidence
 from mapdpm.backends.c_states import CStates
-from mapdpm.backends.composed import Composed
-from mapdpm.backends.evidence import Widths
 from mapdpm.backends.grouped import GroupCounts
 from mapdpm.backends.halves import ATOMS, SWEEPS, Draws, Halves, Tried
 from mapdpm.data import point_set
-from mapdpm.likelihoods import NormalInverseWishart
-from mapdpm.likelihoods._full_evidence import full_clusters
-from mapdpm.likelihoods._parameters import prior_of
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
 
-_AT_ONCE = 1 << 14  # clusters times columns: a search in C does not look at the clock, that of Python does
 
-
-class CBackend(CStates, Composed):
+class CBackend(CStates, CEvidence):
     """The compiled kernels, by cffi. They release the GIL; float32 data is read as it is; all else is float64."""
 
     name = "c"
@@ -160,28 +150,6 @@ class CBackend(CStates, Composed):
     def settle(self, model: Model, state: ClusterState, most: int) -> None:
         run("settle", model, state, SPACE, most)
 
-    def largest_evidence(
-        self, made_by: Any, state: ClusterState, widths: Widths, logs: Vector, expired: Callable[[], bool] = bool
-    ) -> tuple[Vector, float]:
-        live, base = state.counts > 0, widths.likelihood
-        is_full = isinstance(made_by, NormalInverseWishart)
-        if not has_twin(made_by) or (is_full and live.sum() * len(base.m0) > _AT_ONCE):
-            return super().largest_evidence(made_by, state, widths, logs, expired)
-        found, gain = logs.copy(), np.zeros(1)
-        if not is_full:
-            sought = _sought(widths, flat_of(base), prior_of(base))
-            run("largest_evidence", without_points(made_by, None), state, SPACE, sought, found, gain)
-            return found, float(gain[0])
-        full = full_clusters(state.rows[live, : made_by.n_statistics()], made_by, base, expired)
-        if full is None:
-            return logs, 0.0
-        shape = {"n_clusters": len(full.counts), "n_features": len(base.m0)}
-        clusters = Struct("mapdpm_full_clusters", shape | full._asdict())
-        factor = {"c0": base.c0, "nu0": base.nu0, "psi0": 1.0}
-        sought = _sought(widths, np.array([*factor.values()]), factor)
-        run_without_problem("largest_full_evidence", clusters, sought, found, gain)
-        return found, float(gain[0])
-
     def best_halves(self, model: Model, draws: Draws, tried: Tried) -> Halves:
         data, size, joints = model.data, model.likelihood.size(), np.zeros(2)
         vectors = None if isinstance(data, np.ndarray) else np.ascontiguousarray(point_set(data).as_vectors())
@@ -213,15 +181,6 @@ class CBackend(CStates, Composed):
         known = Struct("mapdpm_pairs", {"known": pairs.known, "partners": pairs.partners, "losses": pairs.losses})
         run("merge", model, state, Room("merge", (capacity,)), known, most, merged)
         return int(merged[0])
-
-
-def _sought(widths: Widths, parameters: Vector, prior: dict[str, Any]) -> Struct:
-    """The widths as C reads them, from the flat ``parameters`` of a prior on."""
-    numbers = {name: number for number, name in enumerate(widths.names)}
-    sizes = [np.size(value) for value in prior.values()]
-    log_of = np.repeat([numbers.get(name, -1) for name in prior], sizes).astype(np.int64)
-    fields = {"n_logs": len(numbers), "parameters": parameters, "log_of": log_of}
-    return Struct("mapdpm_widths", fields | widths.box._asdict())
 
 
 C = CBackend()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from mapdpm.backends import agglomeration, evidence, halves, parts, states
 from mapdpm.backends.states import Rows
-from mapdpm.protocol import Labels, Matrix, Model, Vector
+from mapdpm.protocol import Labels, Matrix, Model
 from mapdpm.state import ClusterState
 
 
@@ -23,15 +23,10 @@ class Composed(Protocol):
             most -= 1
 
     def largest_evidence(
-        self: Any,
-        made_by: Any,
-        state: ClusterState,
-        widths: evidence.Widths,
-        logs: Vector,
-        expired: Callable[[], bool] = bool,
-    ) -> tuple[Vector, float]:
-        """The place of ``widths`` with the largest evidence for the clusters of ``state``, and its gain on ``logs``."""
-        return evidence.largest_evidence(self, made_by, state, widths, logs, expired)
+        self: Any, state: ClusterState, parts: Sequence[evidence.Part], expired: Callable[[], bool] = bool
+    ) -> list[evidence.Climbed]:
+        """The prior of largest evidence for the clusters of ``state``, of each of ``parts`` by itself."""
+        return evidence.largest_evidence(self, state, parts, expired)
 
     def best_halves(self: Any, model: Model, draws: halves.Draws, tried: halves.Tried) -> halves.Halves:
         """The best two clusters of all points, from several starts; None if no start gives two new ones."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,35 +63,65 @@ class Widths(NamedTuple):
         return tuple.__new__(type(self.likelihood), (self.likelihood._asdict() | changed).values())
 
 
-def largest_evidence(
-    backend: Any,
-    made_by: Any,
-    state: ClusterState,
-    widths: Widths,
-    logs: Vector,
-    expired: Callable[[], bool] = bool,
-) -> tuple[Vector, float]:
-    """The place of largest evidence for the clusters of ``state``, by a search from ``logs``; and its gain on these.
+class Part(NamedTuple):
+    """A part of a product, or a family by itself: that of its rows, where they lie, and from where its prior climbs."""
 
-    ``made_by`` is the likelihood of the rows. O(K D) for each place that is tried. Where time is up, the place is the
-    best so far.
+    made_by: Any
+    """The likelihood of the rows."""
+    row: slice
+    """Of the rows of a state."""
+    widths: Widths | None
+    """None where the prior stays."""
+    place: Vector
+
+
+class Climbed(NamedTuple):
+    """The place of largest evidence, the evidence where the search began, and how much more it is at that place."""
+
+    place: Vector
+    before: float
+    """Where nothing is sought, or time is up, that under the prior of the rows."""
+    gain: float
+
+
+def largest_evidence(
+    backend: Any, state: ClusterState, parts: Sequence[Part], expired: Callable[[], bool] = bool
+) -> list[Climbed]:
+    """The place of largest evidence of each part for the clusters of ``state``, by a search from its own.
+
+    O(K D) for each place that is tried. Where time is up, the place is the best so far.
     """
+    found = []
+    for part in parts:
+        rows = np.ascontiguousarray(state.rows[:, part.row])
+        found.append(_climbed(backend, part, state._replace(rows=rows), expired))
+    return found
+
+
+def _climbed(backend: Any, part: Part, state: ClusterState, expired: Callable[[], bool]) -> Climbed:
+    """``largest_evidence`` of one part, whose rows ``state`` has."""
+    made_by, _, widths, place = part
+    if widths is None or expired():
+        return _unmoved(backend, part, state)
     live = state.counts > 0
     counts, statistics = state.counts[live], state.rows[live, : made_by.n_statistics()]
-
     known = {"made_by": made_by, "counts": counts, "statistics": statistics}
     of_prior: Callable[[Any], float] = functools.partial(log_evidence, backend, **known)
     if isinstance(made_by, NormalInverseWishart):  # its statistics have the prior in them
         full = full_clusters(statistics, made_by, widths.likelihood, expired)
         if full is None:
-            return logs, 0.0
+            return _unmoved(backend, part, state)
         of_prior = full_evidence(full, widths.likelihood)
 
     def evidence(there: Vector) -> float:
         return of_prior(widths.at(there))
 
-    found = largest(evidence, np.clip(logs, widths.box.low, widths.box.high), widths.box, expired)
-    return found, evidence(found) - evidence(logs)
+    found, before = largest(evidence, np.clip(place, *widths.box[:2]), widths.box, expired), evidence(place)
+    return Climbed(found, before, evidence(found) - before)
+
+
+def _unmoved(backend: Any, part: Part, state: ClusterState) -> Climbed:
+    return Climbed(part.place, float(backend.log_marginals(part.made_by, state).sum()), 0.0)
 
 
 def largest(at: Callable[[Vector], float], logs: Vector, box: Box, expired: Callable[[], bool] = bool) -> Vector:

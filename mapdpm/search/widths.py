@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from mapdpm.backends import BACKENDS, evidence
-from mapdpm.backends.evidence import Box
+from mapdpm.backends.evidence import Box, Climbed, Part
 from mapdpm.likelihoods import FAMILIES, NormalGamma
 from mapdpm.likelihoods._product import parts_of
 from mapdpm.names import AUTO
@@ -112,14 +112,17 @@ class Widths:
         The gain is that on ``place``, from where the search begins, and where it ends if time is up. O(K D) for each
         place that is tried.
         """
-        if expired():
-            return place, 0.0
-        if not np.array_equal(
-            self._anchor, mixture.anchor
-        ):  # a search asks often for the same points, and checks take their time
-            likelihood = less_anchor(self._widths.likelihood, mixture.anchor)
-            self._anchor, self._anchored = mixture.anchor, self._widths._replace(likelihood=likelihood)
-        return BACKENDS[backend].largest_evidence(mixture.likelihood, mixture.state, self._anchored, place, expired)
+        part = Part(mixture.likelihood, slice(0, None), self.anchored(mixture.anchor), place)
+        (found,) = BACKENDS[backend].largest_evidence(mixture.state, [part], expired)
+        return found.place, found.gain
+
+    def anchored(self, anchor: Vector) -> evidence.Widths:
+        """The widths for points less ``anchor``."""
+        # a search asks often for the same points, and checks take their time
+        if not np.array_equal(self._anchor, anchor):
+            likelihood = less_anchor(self._widths.likelihood, anchor)
+            self._anchor, self._anchored = anchor, self._widths._replace(likelihood=likelihood)
+        return self._anchored
 
 
 class WidthsOfParts:
@@ -157,12 +160,8 @@ class WidthsOfParts:
         self, mixture: Mixture, backend: str, place: Vector, expired: Callable[[], bool] = NEVER
     ) -> tuple[Vector, float]:
         """As ``Widths.largest``: the best place of each part, and the sum of the gains."""
-        found, gains = place.copy(), 0.0
-        for widths, own, (of_part, name) in zip(self._parts, self._slices, _apart(mixture, backend), strict=True):
-            if widths is not None:
-                found[own], gain = widths.largest(of_part, name, place[own], expired)
-                gains += gain
-        return found, gains
+        found = self._climbed(mixture, backend, place, expired)
+        return np.concatenate([each.place for each in found]), math.fsum(each.gain for each in found)
 
     def evidence(self, mixture: Mixture, backend: str, expired: Callable[[], bool] = NEVER) -> tuple[Vector, Vector]:
         """The largest evidence of each part, for the clusters of ``mixture``, and its place.
@@ -170,21 +169,22 @@ class WidthsOfParts:
         ``mixture`` has the priors where the search begins, and those that are given; where time is up, the evidence is
         that under these.
         """
-        values, found = [], self.at(None)
-        for widths, own, (of_part, name) in zip(self._parts, self._slices, _apart(mixture, backend), strict=True):
-            value, gain = float(BACKENDS[name].log_marginals(of_part.likelihood, of_part.state).sum()), 0.0
-            if widths is not None:
-                found[own], gain = widths.largest(of_part, name, found[own], expired)
-            values.append(value + gain)
-        return np.array(values), found
+        found = self._climbed(mixture, backend, self.at(None), expired)
+        return np.array([each.before + each.gain for each in found]), np.concatenate([each.place for each in found])
 
-
-def _apart(mixture: Mixture, backend: str) -> Iterator[tuple[Mixture, str]]:
-    """The mixture of each part of a product, and the backend that knows its family."""
-    for part in parts_of(mixture.likelihood):
-        state = mixture.state._replace(rows=np.ascontiguousarray(mixture.state.rows[:, part.row]))
-        of_part = mixture._replace(likelihood=part.family, anchor=mixture.anchor[part.columns], state=state)
-        yield of_part, backend if BACKENDS[backend].implements(part.family) else "python"
+    def _climbed(self, mixture: Mixture, backend: str, place: Vector, expired: Callable[[], bool]) -> list[Climbed]:
+        """The best place of each part, by the backend where it knows the family, else by Python."""
+        parts = [
+            Part(family, row, None if widths is None else widths.anchored(mixture.anchor[columns]), place[own])
+            for widths, own, (family, columns, row) in zip(
+                self._parts, self._slices, parts_of(mixture.likelihood), strict=True
+            )
+        ]
+        found: list[Climbed] = []
+        for is_known, some in itertools.groupby(parts, lambda part: BACKENDS[backend].implements(part.made_by)):
+            able = BACKENDS[backend if is_known else "python"]
+            found += able.largest_evidence(mixture.state, list(some), expired)
+        return found
 
 
 def widths_of(given: Any, empirical: Any) -> Widths | WidthsOfParts:

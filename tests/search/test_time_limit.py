@@ -145,8 +145,11 @@ def test_late_gains_of_columns_are_bounds():
     labels = np.arange(N) % 3
     X = np.column_stack([5.0 * labels + rng.normal(size=N), rng.normal(size=N)])
     columns = [np.array([0]), np.array([1])]
-    whole, late, later = (Units(NormalGamma, columns, X, None, "error", up) for up in (NEVER, after(2), lambda: True))
+    is_late = []
+    late_or_not = (NEVER, lambda: bool(is_late), lambda: True)
+    whole, late, later = (Units(NormalGamma, columns, X, None, "error", up) for up in late_or_not)
     np.testing.assert_array_equal(whole.together, late.together)
+    is_late.append(True)
     assert np.all(later.together < whole.together)
     assert np.all(late.gains(labels) < whole.gains(labels))
     for units in (late, later):
