@@ -230,8 +230,8 @@ static int kind_in(const unsigned char *header)
     return header[6] == STREAM_OF_GROUPS || header[6] == STREAM_OF_STATES ? header[6] : MD_STREAM;
 }
 
-/* The options of a file whose header is in order. */
-static int read_options(cursor *c, const unsigned char *header, mapdpm_options *o)
+/* The options of a file of `total` bytes whose header is in order. */
+static int read_options(cursor *c, const unsigned char *header, uint64_t total, mapdpm_options *o)
 {
     const int kind = kind_in(header);
     const uint32_t flags = (uint32_t)get_bytes(header + MD_FLAGS, 2);
@@ -243,7 +243,7 @@ static int read_options(cursor *c, const unsigned char *header, mapdpm_options *
     o->queue = (flags & WITH_QUEUE) != 0;
     o->relevance = (flags & WITH_RELEVANCE) != 0;
     o->resolution = (flags & WITH_RESOLUTION) >> STEPS_AT;
-    if (total_in(header) < MD_HEADER + options_bytes(kind, flags) + COUNTERS + MD_CRC)
+    if (total < MD_HEADER + options_bytes(kind, flags) + COUNTERS + MD_CRC)
         return MAPDPM_E_DAMAGED;
     o->family = (int32_t)get_bytes(header + 8, 2);
     o->n_features = get32(header + 12);
@@ -271,7 +271,7 @@ int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm
     if (error != MAPDPM_OK)
         return error;
     p.from = file + MD_HEADER;
-    return read_options(&c, file, o);
+    return read_options(&c, file, file_bytes, o);
 }
 
 /* Compute the parts that a file leaves out because they follow from others. */
@@ -311,14 +311,15 @@ static int restore_prior(mapdpm_stream *s, const md_real *parameters, size_t n)
     return error;
 }
 
-/* The learner in a file whose header and options are in order. The memory is large enough. */
-static int read_learner(cursor *c, const unsigned char *header, const mapdpm_options *o, mapdpm_stream *s)
+/* The learner in a file of `total` bytes whose header and options are in order. The memory is large enough. */
+static int read_learner(cursor *c, const unsigned char *header, uint64_t total, const mapdpm_options *o,
+                        mapdpm_stream *s)
 {
     const size_t n = mapdpm_n_parameters(o->family, o->n_features);
     md_real *parameters;
     int error = stream_reset(s, o);
 
-    if (error != MAPDPM_OK || total_in(header) != (uint64_t)mapdpm_snapshot_bytes(s) + get32(header + 28) ||
+    if (error != MAPDPM_OK || total != (uint64_t)mapdpm_snapshot_bytes(s) + get32(header + 28) ||
         get32(header + 20) != n || get32(header + 24) != slot_size(s) || !(o->log_alpha == s->log_alpha))
         return MAPDPM_E_DAMAGED;
     s->log_alpha = o->log_alpha;   /* a zero keeps its sign */
@@ -361,7 +362,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
     if (error != MAPDPM_OK)
         return error;
     p.from = file + MD_HEADER + options_bytes(kind_in(file), (uint32_t)get_bytes(file + MD_FLAGS, 2));
-    error = read_learner(&c, file, &o, s);
+    error = read_learner(&c, file, file_bytes, &o, s);
     if (error != MAPDPM_OK)
         s->bytes = 0;
     return error;
@@ -389,6 +390,7 @@ int mapdpm_snapshot_receive(mapdpm_stream *s, size_t bytes, mapdpm_get get, void
     cursor c = reader(get, context, 1);
     unsigned char header[MD_HEADER] = {0};
     mapdpm_options o;
+    uint64_t total;
     int error;
 
     if (s == NULL || get == NULL)
@@ -398,14 +400,15 @@ int mapdpm_snapshot_receive(mapdpm_stream *s, size_t bytes, mapdpm_get get, void
         return c.error;
     if (get32(header) != MD_MAGIC)
         return MAPDPM_E_FOREIGN;
-    error = mapdpm_header_check(header, total_in(header), kind_in(header));
+    total = total_in(header);
+    error = mapdpm_header_check(header, total, kind_in(header));
     if (error == MAPDPM_OK)
-        error = read_options(&c, header, &o);
+        error = read_options(&c, header, total, &o);
     if (error == MAPDPM_OK)
         error = check_memory(s, bytes, &o);
     if (error != MAPDPM_OK)
         return error;
-    error = read_learner(&c, header, &o, s);
+    error = read_learner(&c, header, total, &o, s);
     if (error == MAPDPM_OK)
         error = read_end(&c, get32(header + 28));
     if (error != MAPDPM_OK)
