@@ -23,7 +23,7 @@ TESTS = {
     "tables": ["tests/cli/test_hostile_files.py"],
     "browser": ["tests/web/test_hostile.py"],
     "broker": ["tests/cli/test_mqtt_hostile.py"],
-    "encryption and secrets": ["tests/cli/test_mqtt_security.py"],
+    "encryption and secrets": ["tests/cli/test_mqtt_security.py", "tests/cli/test_mqtt_secrets.py"],
     "output": ["tests/cli/test_output.py"],
     "locks": ["tests/files/test_locks.py", "tests/cli/test_stream_locks.py"],
     "interrupts": ["tests/test_interrupts.py", "tests/stream/test_liveness.py"],

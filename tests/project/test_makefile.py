@@ -18,3 +18,12 @@ def test_tests_that_read_pages_run_when_pages_change():
     found = readers()
     assert {"tests/docs/test_docs.py", "tests/test_public_names.py"} <= found
     assert not [name for name in found if not any(name == each or name.startswith(f"{each}/") for each in named)]
+
+
+def test_make_attack_makes_the_attacks_of_the_page():
+    """Each test that docs/security.md names; a short form of reader_memory.py is one of them."""
+    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    command = (ROOT / "bench" / "attack.py").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:tests|bench)/[\w/]+\.py)`", page)
+    assert len(named) > 10
+    assert not [name for name in named if f'"{name}"' not in command and name != "bench/reader_memory.py"]
