@@ -101,7 +101,7 @@ def read_table(data, folder):
     """``read_csv``, with all choices of columns."""
     path = written(data, folder, "table.csv")
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".* left out, as no row of the table")
+        warnings.filterwarnings("ignore", ".* left out")
         found = [tables.read_csv(path)]
         for choice in (columns.chosen("2-"), columns.model_columns(["a", "b"], "model.mdpm"), columns.chosen("a,1")):
             with contextlib.suppress(ValueError):

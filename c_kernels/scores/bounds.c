@@ -27,6 +27,9 @@ static const float HUGE_TAIL = 1e30f;
 /* The range of scales in units of the batch: the product of FEATURES_PER_STEP of them is a normal number. */
 static const double LEAST_SCALE[2] = {4.7e-10 /* > 2^-31 */, 1e-75};
 
+/* The largest scale of a sum: a larger one may be infinite, and then 0 times it is no bound. */
+static const double MOST_SCALE[2] = {1e38, 1e300};
+
 /* Doubles are used if the rounding of tails in float could exceed this, in nats. */
 static const double MOST_COARSE_NATS = 1.0;
 

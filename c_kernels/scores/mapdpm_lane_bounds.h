@@ -20,7 +20,8 @@ ALWAYS_INLINE int LANES(set_row)(const score_table *t, int64_t column, const dou
     const int64_t D = t->n_wide;
     const double *restrict const origin = t->origin, *restrict const per_unit = t->per_unit;
     const double *restrict const square = t->is_product ? t->per_square : t->square;
-    const double least = t->is_product ? LEAST_SCALE[sizeof(LANE) > 4] : 0.0, most = t->is_product ? 1.0 : INFINITY;
+    const double least = t->is_product ? LEAST_SCALE[sizeof(LANE) > 4] : 0.0;
+    const double most = t->is_product ? 1.0 : MOST_SCALE[sizeof(LANE) > 4];
     LANE *restrict const row = LANES(row)(t, column), *const norm = row + 2 * D;
     int64_t d;
     int leaves = 0;

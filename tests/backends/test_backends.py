@@ -55,6 +55,20 @@ def test_c_and_python_agree_on_hostile_data(eighth):
         agree(case, "c", "python", moves=MOVES if i % 8 == 0 else ())
 
 
+@pytest.mark.parametrize("power", [-60, -30, 30, 60, 100])
+@pytest.mark.parametrize("family", [NormalGamma, NormalKnownVariance])
+def test_one_prior_is_far_wider_or_narrower_than_the_other(family, power):
+    """No scale leaves the range of the bounds of C: labels are those of plain Python, and each point has one."""
+    wide = [60.0, 10.0**power]
+    prior = family(0.0, 0.1, 1.0, wide) if family is NormalGamma else family(0.0, wide, 1.0)
+    X = 9.0 * (np.arange(60) % 3)[:, None] + np.random.default_rng(3).normal(size=(60, 2))
+    c, python = (MAPDPM(likelihood=prior, backend=name).fit(X) for name in ("c", "python"))
+    np.testing.assert_array_equal(c.labels_, python.labels_)
+    for points in (X, c.means_, X + 1e-3):
+        np.testing.assert_array_equal(c.predict(points), python.predict(points))
+        assert c.predict(points).min() >= 0
+
+
 @pytest.mark.slow
 def test_all_agree_on_hostile_data():
     for case in problems(200, 3):
