@@ -81,7 +81,7 @@ def student(X, x, m0, c0, a0, b0):
     n, mean = len(X), X.mean()
     c, a = c0 + n, a0 + n / 2.0
     b = b0 + ((X - mean) ** 2).sum() / 2.0 + c0 * n * (mean - m0) ** 2 / (2.0 * c)
-    return stats.t(2.0 * a, (c0 * m0 + n * mean) / c, np.sqrt(b * (c + 1.0) / (a * c))).logpdf(x)
+    return stats.t.logpdf(x, 2.0 * a, (c0 * m0 + n * mean) / c, np.sqrt(b * (c + 1.0) / (a * c)))
 
 
 @KINDS

@@ -2,7 +2,8 @@
 
 A cluster of normal data with its mean (and precision) integrated out is one multivariate normal (or Student t) vector
 a feature: covariance variance I + prior_variance 11', or scale b0 / a0 (I + 11' / c0) with 2 a0 degrees of freedom.
-Other families are chains of scipy's predictives, each from all points before.
+Other families are chains of scipy's predictives, each from all points before. Laws are asked as functions: scipy takes
+longer to make one with its parameters.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ def log_marginal_terms(x, likelihood):
     for d in range(x.shape[1]):
         if isinstance(likelihood, NormalGamma):
             scale = likelihood.b0[d] / likelihood.a0 * (np.eye(n) + ones / likelihood.c0)
-            law = stats.multivariate_t(np.full(n, likelihood.m0[d]), scale, df=2 * likelihood.a0)
+            term = stats.multivariate_t.logpdf(x[:, d], np.full(n, likelihood.m0[d]), scale, df=2 * likelihood.a0)
         else:
             scale = likelihood.variance[d] * np.eye(n) + likelihood.prior_variance[d] * ones
-            law = stats.multivariate_normal(np.full(n, likelihood.m0[d]), scale)
-        terms.append(float(law.logpdf(x[:, d])))
+            term = stats.multivariate_normal.logpdf(x[:, d], np.full(n, likelihood.m0[d]), scale)
+        terms.append(float(term))
     return terms
 
 
@@ -56,26 +57,25 @@ def _student(past, x, likelihood):
     mean = both.sum(axis=0) / c
     psi = likelihood.psi0 + both.T @ both - c * np.outer(mean, mean)
     freedom = nu - D + 1
-    law = stats.multivariate_t(likelihood.m0 + mean, psi * (c + 1) / (c * freedom), df=freedom)
-    return law.logpdf(x)
+    return stats.multivariate_t.logpdf(x, likelihood.m0 + mean, psi * (c + 1) / (c * freedom), df=freedom)
 
 
 def _polya(past, x, likelihood):
     """Scipy's is the probability of the counts: less the logarithm of how many sequences have them."""
     n = x.sum()
     orders = special.gammaln(n + 1) - special.gammaln(x + 1).sum()
-    counts = stats.dirichlet_multinomial(likelihood.beta + past.sum(axis=0), int(n)).logpmf(x.astype(int))
+    counts = stats.dirichlet_multinomial.logpmf(x.astype(int), likelihood.beta + past.sum(axis=0), int(n))
     return [counts, -orders]
 
 
 def _negative_binomial(past, x, likelihood):
     a, b = likelihood.a0 + past.sum(axis=0), likelihood.b0 + len(past)
-    return stats.nbinom(a, b / (b + 1)).logpmf(x)
+    return stats.nbinom.logpmf(x, a, b / (b + 1))
 
 
 def _beta_bernoulli(past, x, likelihood):
     ones = past.sum(axis=0)
-    return stats.betabinom(1, likelihood.a0 + ones, likelihood.b0 + len(past) - ones).logpmf(x)
+    return stats.betabinom.logpmf(x, 1, likelihood.a0 + ones, likelihood.b0 + len(past) - ones)
 
 
 PREDICTIVES = {

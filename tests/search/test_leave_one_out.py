@@ -31,7 +31,7 @@ def students(X, labels, likelihood, alpha):
         c, a = c0 + n, a0 + n / 2
         b = b0 + ((others - mean) ** 2).sum(axis=0) / 2 + c0 * n * (mean - m0) ** 2 / (2 * c)
         m = (c0 * m0 + n * mean) / c
-        terms += stats.t(2 * a, m, np.sqrt(b * (c + 1) / (a * c))).logpdf(x).tolist()
+        terms += stats.t.logpdf(x, 2 * a, m, np.sqrt(b * (c + 1) / (a * c))).tolist()
     return math.fsum(terms)
 
 
