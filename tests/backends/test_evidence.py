@@ -21,7 +21,7 @@ from tests.missing_values import with_gaps
 def climbed(name, family, seed):
     """The place and the gain that a backend finds for random clusters, from a place in the box or beside it."""
     rng = np.random.default_rng([seed, 3])
-    D, K = int(rng.integers(1, 6)), int(rng.integers(1, 100))
+    D, K = int(rng.integers(1, 6)), int(rng.integers(1, 30))
     labels = np.append(np.arange(K), rng.integers(0, K, 200))
     X = rng.normal(0.0, 10.0 ** rng.uniform(-2, 2), (K, D))[labels] + rng.normal(size=(K + 200, D))
     missing = ("error", "skip")[seed % 2] if family is not NormalInverseWishart else "error"

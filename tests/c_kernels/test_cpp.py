@@ -40,9 +40,9 @@ def test_wrapper_does_not_link_with_a_library_of_another_real_type(tmp_path):
         "    return learner.init(one, one);\n"
         "}\n"
     )
-    flags = ["-std=c++11", *CXX_FLAGS, "-DMAPDPM_REAL=float"]
-    assert links("g++", *flags, program, library_object("float"), "-o", tmp_path / "main")
-    assert not links("g++", *flags, program, library_object("double"), "-o", tmp_path / "main")
+    command = ["g++", "-std=c++11", *CXX_FLAGS, program, library_object("float"), "-o", tmp_path / "main"]
+    assert links(*command, "-DMAPDPM_REAL=float")
+    assert not links(*command, "-DMAPDPM_REAL=double")
 
 
 @pytest.mark.complete

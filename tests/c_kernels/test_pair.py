@@ -33,7 +33,7 @@ def test_a_config_header_may_have_the_names_of_vendors(smallest, tmp_path):
     switches = [switch.removeprefix("-D").partition("=")[::2] for switch in smallest]
     config = "".join(f"#define {name} {value}\n" for name, value in switches)
     (tmp_path / "my_config.h").write_text(f"{config}#ifdef VENDOR\n{VENDORS}#endif\n")
-    flags = ["-std=c99", "-O1", f"-I{SOURCE}", "-I.", '-DMAPDPM_CONFIG="my_config.h"']
+    flags = ["-std=c99", "-O0", f"-I{SOURCE}", "-I.", '-DMAPDPM_CONFIG="my_config.h"']
     run("gcc", *flags, "-DVENDOR", "-c", SOURCE / "mapdpm.c", cwd=tmp_path)
     sources = [FIRMWARE / name for name in ("conformance.c", "boards/report.c", "boards/hosted.c")]
     run("gcc", *flags, "-DSMALLEST", f"-I{FIRMWARE}", *sources, "mapdpm.o", "-o", "program", cwd=tmp_path)

@@ -147,8 +147,8 @@ def test_a_family_of_the_user(capsys):
     assert (done.returncode, done.stderr) == (0, "")
     assert "clusters   2" in done.stdout
     assert run("predict", "model.mdpm", "tries.csv", *named).stdout.split()[1:] == [str(k) for k in Z]
-    without = run("predict", "model.mdpm", "tries.csv")
-    assert "no family is registered as 'mine'; import the file that defines it" in without.stderr
+    without = refuses(capsys, "predict", "model.mdpm", "tries.csv")  # here, where nothing has imported it
+    assert "no family is registered as 'mine'; import the file that defines it" in without
     assert "must name a family" in refuses(capsys, "fit", "tries.csv", "--likelihood", "pathlib:Path")
     assert "No module named 'nowhere'" in refuses(capsys, "fit", "tries.csv", "--likelihood", "nowhere:Thing")
 

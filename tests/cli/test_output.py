@@ -18,14 +18,14 @@ from command_line import expected, learned, made, started, streamed, text_of
 from mapdpm import MAPDPM
 from tests.marks import complete_but
 
-N = 20_000  # results, of which a pipe of 64 KiB holds some 1,400
+N = 6_000  # results, of which a pipe of 64 KiB holds some 1,400
 WAIT = 60.0
 FULL = 60_000  # bytes in a pipe that has no room for another piece
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A current folder with data.csv: 20,000 points."""
+    """A current folder with data.csv: N points."""
     monkeypatch.chdir(tmp_path)
     Path("data.csv").write_text(text_of(made(N)))
     return tmp_path
@@ -67,6 +67,7 @@ def test_a_process_that_is_stopped_for_a_while(folder, unbuffered):
 def test_a_disk_that_is_nearly_full(folder, argv, unbuffered):
     """A write takes a part, the next one none; both commands print some 60 KB or more."""
     MAPDPM(1.0).fit(made(50)).save("model.mdpm")
+    Path("data.csv").write_text(4 * Path("data.csv").read_text())
     limit = 20_011
 
     def limited():

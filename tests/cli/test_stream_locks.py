@@ -44,20 +44,19 @@ def running(folder):
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link, None])
-@pytest.mark.parametrize("option", ["--state", "--output"])
-def test_the_second_is_refused(running, option, link):
-    name = {"--state": "state.mdpm", "--output": "out.jsonl"}[option]
-    if link is not None:
-        link(os.path.abspath(name), "other")  # noqa: PTH100
-        name = "other"
-    before = Path("out.jsonl").read_bytes()
-    done = called("stream", "data.csv", *PRIOR, option, name)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert f"{name} is in use by " in done.stderr
-    assert "end that process, or name another file" in done.stderr
-    if link is None:
-        assert f"process {running.pid}" in done.stderr
-    assert Path("out.jsonl").read_bytes() == before
+def test_the_second_is_refused(running, link):
+    for option, held in (("--state", "state.mdpm"), ("--output", "out.jsonl")):
+        name = held if link is None else f"other.{held}"
+        if link is not None:
+            link(os.path.abspath(held), name)  # noqa: PTH100
+        before = Path("out.jsonl").read_bytes()
+        done = called("stream", "data.csv", *PRIOR, option, name)
+        assert (done.returncode, done.stdout) == (1, ""), option
+        assert f"{name} is in use by " in done.stderr
+        assert "end that process, or name another file" in done.stderr
+        if link is None:
+            assert f"process {running.pid}" in done.stderr
+        assert Path("out.jsonl").read_bytes() == before
     running.communicate("3,4\n5,6\n")
     assert running.returncode == 0
     assert mapdpm.load("state.mdpm").n_seen == 3

@@ -82,26 +82,29 @@ def test_a_plain_model_as_good_as_one_of_points_in_memory(tmp_path):
 
 
 def test_whoever_computes_the_bits_are_the_same(client):
-    here = on_dask.fit(MAPDPM(), chunks_of(X))
-    wanted = np.concatenate(dask.compute(*on_dask.labels(here, chunks_of(X))))
+    chunks = chunks_of(X[:900], (0, 400, 400, 899, 900))
+    here = on_dask.fit(MAPDPM(), chunks)
+    wanted = np.concatenate(dask.compute(*on_dask.labels(here, chunks)))
     here.callback = threading.Lock().acquire  # a model may hold what cannot travel
-    found = client.gather(client.compute(on_dask.labels(here, chunks_of(X))))
+    found = client.gather(client.compute(on_dask.labels(here, chunks)))
     np.testing.assert_array_equal(np.concatenate(found), wanted)
     for n_workers in (2, 1):
         workers = list(client.scheduler_info()["workers"])[:n_workers]
         with dask.annotate(workers=workers):
-            there = on_dask.fit(MAPDPM(n_jobs=2), chunks_of(X), client)
+            there = on_dask.fit(MAPDPM(n_jobs=2), chunks, client)
         assert bits_of(there) == bits_of(here)
 
 
 def test_every_form_of_points(tmp_path):
-    wanted = bits_of(on_dask.fit(MAPDPM(), chunks_of(X, (0, 800, 1600, N))))
-    array = da.from_array(X, chunks=(800, 1))
+    n, edges = 600, (0, 200, 400, 600)
+    some = X[:n]
+    wanted = bits_of(on_dask.fit(MAPDPM(), chunks_of(some, edges)))
+    array = da.from_array(some, chunks=(200, 1))
     assert bits_of(on_dask.fit(MAPDPM(), array)) == wanted
     unknown = array[array[:, 0] > -np.inf]
     assert np.isnan(unknown.shape[0])
     assert bits_of(on_dask.fit(MAPDPM(), unknown)) == wanted
-    frames = [pd.DataFrame(X[at : at + 800], columns=["a", "b"]) for at in (0, 800, 1600)]
+    frames = [pd.DataFrame(some[at : at + 200], columns=["a", "b"]) for at in edges[:-1]]
     frame = dd.from_delayed([dask.delayed(each) for each in frames], meta=frames[0])
     model = on_dask.fit(MAPDPM(), frame)
     assert bits_of(model) == wanted
@@ -111,13 +114,13 @@ def test_every_form_of_points(tmp_path):
         each.to_parquet(tmp_path / f"points_{number}.parquet")
     assert bits_of(on_dask.fit(MAPDPM(), tmp_path / "points_*.npy")) == wanted
     assert bits_of(on_dask.fit(MAPDPM(), sorted(tmp_path.glob("*.parquet")))) == wanted
-    in_memory = MAPDPM().fit(X)
+    in_memory = MAPDPM().fit(some)
     for lazy in (on_dask.labels(in_memory, unknown), on_dask.labels(model, frame)):
         np.testing.assert_array_equal(np.asarray(lazy.compute()), in_memory.labels_)
     np.testing.assert_array_equal(on_dask.predict(model, frame).compute(), model.predict(pd.concat(frames)))
     scores = on_dask.score_samples(in_memory, array)
-    assert scores.shape == (N,)
-    np.testing.assert_array_equal(scores.compute(), in_memory.score_samples(X))
+    assert scores.shape == (n,)
+    np.testing.assert_array_equal(scores.compute(), in_memory.score_samples(some))
 
 
 def with_mean_1(weights):
@@ -430,8 +433,9 @@ def test_noise_alone_is_one_cluster():
 
 
 def test_a_rounded_column_without_clusters():
-    wide = np.column_stack([X, np.round(2.0 * np.random.default_rng(0).normal(size=N))])
-    model, in_memory = on_dask.fit(MAPDPM(), chunks_of(wide)), MAPDPM().fit(wide)
+    n, edges = 900, (0, 400, 400, 899, 900)
+    wide = np.column_stack([X[:n], np.round(2.0 * np.random.default_rng(0).normal(size=n))])
+    model, in_memory = on_dask.fit(MAPDPM(), chunks_of(wide, edges)), MAPDPM().fit(wide)
     assert model.relevant_.tolist() == in_memory.relevant_.tolist() == [True, True, False]
     assert model.likelihood_.resolution.tolist() == [0.0, 0.0, 1.0]
     np.testing.assert_allclose(model.log_joint_, in_memory.log_joint_, rtol=1e-12)

@@ -1,6 +1,7 @@
 """``MAPDPM.assess``: densities of raw points without themselves, ranks by definition, rates on points of any law."""
 
 import copy
+import functools
 import math
 import pickle
 
@@ -25,16 +26,29 @@ def with_knot(rng, n=160):
     return X
 
 
+@functools.cache
+def marginal(points, prior):
+    """The log density of raw points in two columns, as bytes: that of a cluster is asked for again and again."""
+    return math.fsum(raw.log_marginal_terms(np.frombuffer(points).reshape(-1, 2), prior))
+
+
 def log_joints(x, X, labels, prior, alpha):
     """Log p(z = k) p(x | the points of cluster k), and of a new cluster, from raw points."""
 
     def density(own):
-        both = raw.log_marginal_terms(np.vstack([own, x[None]]), prior)
-        return math.fsum(both) - (math.fsum(raw.log_marginal_terms(own, prior)) if len(own) else 0.0)
+        both = marginal(np.vstack([own, x[None]]).tobytes(), prior)
+        return both - (marginal(own.tobytes(), prior) if len(own) else 0.0)
 
     members = [X[labels == k] for k in range(labels.max() + 1)]
     logs = [math.log(len(own)) + density(own) if len(own) else -math.inf for own in members]
     return np.array([*logs, math.log(alpha) + density(X[:0])]) - math.log(len(X) + alpha)
+
+
+@functools.cache
+def without_themselves(labels):
+    """``log_joints`` of each of the points ``with_knot`` from the others."""
+    X, labels = with_knot(np.random.default_rng(0)), np.array(labels)
+    return [log_joints(X[i], np.delete(X, i, 0), np.delete(labels, i), PRIOR, 1.5) for i in range(len(X))]
 
 
 def rank_of(depth, others):
@@ -59,7 +73,7 @@ def test_densities_and_ranks_are_those_of_raw_points(backend):
     assert sizes.min() == 1
     rare = rare_clusters(sizes.astype(float))
     assert rare.tolist() == (sizes < 10).tolist()
-    without = [log_joints(X[i], np.delete(X, i, 0), np.delete(labels, i), PRIOR, 1.5) for i in range(len(X))]
+    without = without_themselves(tuple(labels.tolist()))
     found, usual = model.assess(X), np.append(~rare, False)
     np.testing.assert_array_equal(found.id, labels)
     np.testing.assert_allclose(found.log_density, [logsumexp(each) for each in without], rtol=1e-9)

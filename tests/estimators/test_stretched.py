@@ -25,7 +25,7 @@ def with_gaps(rng, X):
 @pytest.mark.parametrize("table", [np.asarray, pd.DataFrame])
 def test_missing_values_that_forbid_full_covariances_are_named(table):
     rng = np.random.default_rng(0)
-    X = with_gaps(rng, three(rng, NARROW)[0])
+    X = with_gaps(rng, three(rng, NARROW, n=450)[0])
     with pytest.warns(UserWarning, match="clusters are stretched: rows without missing values .* impute") as seen:
         assert MAPDPM(missing="skip").fit(table(X)).n_clusters_ > 6
     assert [each.filename for each in seen] == [__file__]
@@ -43,7 +43,7 @@ def test_two_of_many_columns_that_correlate_are_named():
 def test_nothing_is_said_of_round_clusters_nor_where_it_was_chosen():
     rng = np.random.default_rng(2)
     X, z = three(rng, np.eye(3))
-    narrow = with_gaps(rng, three(rng, NARROW)[0])
+    narrow = with_gaps(rng, three(rng, NARROW, n=450)[0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         MAPDPM(missing="skip").fit(with_gaps(rng, X))

@@ -31,10 +31,10 @@ def ran(folder, text, *arguments):
     return subprocess.run(["./learn", *arguments], cwd=folder, input=text, capture_output=True, text=True, check=False)
 
 
-def goes_on(folder, X, *flags, name="model"):
+def goes_on(folder, X, *, name="model", level="-O2"):
     """Compile what was exported, let it learn X, and return its lines and the file that it leaves."""
-    warnings = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion", "-Werror"]
-    subprocess.run([COMPILER, *warnings, *flags, "main.c", "mapdpm.c", "-o", "learn"], cwd=folder, check=True)
+    warnings = ["-std=c99", level, "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion", "-Werror"]
+    subprocess.run([COMPILER, *warnings, "main.c", "mapdpm.c", "-o", "learn"], cwd=folder, check=True)
     lines = "".join(",".join(repr(float(v)) for v in x) + "\n" for x in X)
     done = subprocess.run(
         ["./learn", f"{name}.mdpm"], cwd=folder, input=lines, capture_output=True, text=True, check=True
@@ -44,14 +44,17 @@ def goes_on(folder, X, *flags, name="model"):
 
 
 @needs_a_compiler
-@pytest.mark.parametrize("dtype", complete_but(["float32"], ["float32", "float64"]))
-def test_a_fit_goes_on_in_c_with_the_same_bits(tmp_path, capsys, dtype):
+@pytest.mark.parametrize(
+    ("dtype", "level"),
+    complete_but([("float32", "-O0")], [("float32", "-O0"), ("float32", "-O2"), ("float64", "-O2")], several=True),
+)
+def test_a_fit_goes_on_in_c_with_the_same_bits(tmp_path, capsys, dtype, level):
     MAPDPM().fit(points()).save(tmp_path / "m.mdpm")
     command = ["export", str(tmp_path / "m.mdpm"), "--c", str(tmp_path / "out"), "--name", "watch", "--dtype", dtype]
     assert main(command) == 0
     assert "4 clusters" in capsys.readouterr().out
     X = points(seed=2).astype(dtype)
-    rows, left = goes_on(tmp_path / "out", X, name="watch")
+    rows, left = goes_on(tmp_path / "out", X, name="watch", level=level)
     here = as_stream(mapdpm.load(tmp_path / "m.mdpm"), dtype=dtype)
     twin = OnlineMAPDPM.from_bytes(here.to_bytes())
     scores = np.array([twin.ready_learner().learn_scored(x.tolist())[1] for x in X])

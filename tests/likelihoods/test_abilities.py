@@ -54,8 +54,23 @@ def case_of(kind):
     return SimpleNamespace(prior=likelihood, X=data.words if kind is Categorical else as_array(data), fitted=kind)
 
 
-def fitted(case, **parameters):
-    return MAPDPM(likelihood=case.prior, **parameters).fit(case.X)
+def fitted(case):
+    """The fit of the points, made once."""
+    return made_once(case, "fit", lambda: MAPDPM(likelihood=case.prior).fit(case.X))
+
+
+def in_groups(case):
+    return made_once(case, "of_groups", lambda: HDPMixture(likelihood=case.prior).fit(case.X, GROUPS))
+
+
+def in_states(case):
+    return made_once(case, "of_states", lambda: HDPHMM(likelihood=case.prior).fit(case.X))
+
+
+def made_once(case, name, make):
+    if not hasattr(case, name):
+        setattr(case, name, make())
+    return getattr(case, name)
 
 
 def with_gaps(case):
@@ -72,7 +87,7 @@ def comes_back(model):
 def in_passes(case):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fitting, "MANY", 1)
-        assert fitted(case).history_.size
+        assert MAPDPM(likelihood=case.prior).fit(case.X).history_.size
 
 
 def on_command_line(case, folder):
@@ -117,12 +132,12 @@ ABILITIES = {
     "tree by overlap alone": lambda case: fitted(case).merge_tree("overlap"),
     "means_": lambda case: fitted(case).means_,
     "pseudo-log-likelihood": lambda case: fitted(case).pseudo_log_likelihood(case.X),
-    "HDPMixture": lambda case: HDPMixture(likelihood=case.prior).fit(case.X, GROUPS),
+    "HDPMixture": in_groups,
     "HDPMixture, fitted prior": lambda case: HDPMixture(likelihood=case.fitted).fit(case.X, GROUPS),
-    "HDPMixture, file": lambda case: comes_back(HDPMixture(likelihood=case.prior).fit(case.X, GROUPS)),
-    "HDPHMM": lambda case: HDPHMM(likelihood=case.prior).fit(case.X),
+    "HDPMixture, file": lambda case: comes_back(in_groups(case)),
+    "HDPHMM": in_states,
     "HDPHMM, fitted prior": lambda case: HDPHMM(likelihood=case.fitted).fit(case.X),
-    "HDPHMM, file": lambda case: comes_back(HDPHMM(likelihood=case.prior).fit(case.X)),
+    "HDPHMM, file": lambda case: comes_back(in_states(case)),
     "alpha by cv": lambda case: select_alpha(case.X, [0.5, 1.0], likelihood=case.prior, folds=2),
     "alpha by the joint": lambda case: select_alpha(case.X, [0.5, 1.0], likelihood=case.prior, method="nll"),
     "alpha by its posterior": lambda case: select_alpha(case.X, likelihood=case.prior, method="map"),
@@ -136,7 +151,7 @@ ABILITIES = {
     "stream of states": lambda case: OnlineHDPHMM(likelihood=case.prior).learn_many(case.X),
     "stream from a model": lambda case: OnlineMAPDPM.from_model(fitted(case)),
     "divergence": lambda case: verb(case, "divergence"),
-    "points drawn": lambda case: HDPHMM(likelihood=case.prior).fit(case.X).sample_path(5, 0),
+    "points drawn": lambda case: in_states(case).sample_path(5, 0),
     "a shift": lambda case: verb(case, "shifted"),
     "other units": lambda case: verb(case, "scaled"),
 }

@@ -277,13 +277,12 @@ def test_full_covariances(backend):
     """C runs them by the verbs as Python has them."""
     X, _ = table(n=60)
     prior = NormalInverseWishart(8.0, 0.05, 4.0, np.array([[1.0, 0.3], [0.3, 1.0]]), [0.5, 0.0])
-    for weights in (None, np.tile([1.0, 2.0], 30)):
+    for weights in (np.tile([1.0, 2.0], 30), None):
         model = MAPDPM(likelihood=prior, backend=backend).fit(X, sample_weight=weights)
         whole = MAPDPM(likelihood=prior, backend="c").fit(X, sample_weight=weights)
         np.testing.assert_array_equal(model.labels_, whole.labels_)
         assert model.backend_ == backend
         assert model.log_joint_ == pytest.approx(whole.log_joint_, rel=1e-12)
-    model = MAPDPM(likelihood=prior, backend=backend).fit(X)
     own = [X[model.labels_ == k] for k in range(model.n_clusters_)]
     terms = raw.log_partition(model.labels_, 1.0)
     for each in own:

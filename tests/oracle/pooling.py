@@ -28,13 +28,13 @@ def merged_in_parts(clusters, model, most):
 
 def best_first(clusters, model, most):
     """The clusters (weight, mean, sum of squares) that are left when the best pair has been merged again and again."""
-    names, gains = itertools.count(), {}
+    names, gains, prior = itertools.count(), {}, model.likelihood_
     clusters = {next(names): cluster for cluster in clusters}
     while len(clusters) > 1:
         pairs = list(itertools.combinations(clusters, 2))
         for a, b in pairs:
             if (a, b) not in gains:
-                gains[a, b] = joined_gain(clusters[a], clusters[b], model)
+                gains[a, b] = joined_gain(clusters[a], clusters[b], prior, model.alpha)
         a, b = max(pairs, key=gains.get)
         if gains[a, b] <= 0 and len(clusters) <= most:
             break
@@ -48,10 +48,10 @@ def joined(one, two):
     return n, (n1 * m1 + n2 * m2) / n, s1 + s2 + n1 * n2 / n * (m1 - m2) ** 2
 
 
-def joined_gain(one, two, model):
+def joined_gain(one, two, prior, alpha):
     both = joined(one, two)
-    terms = [log_normal_gamma(*cluster, model.likelihood_) + gammaln(cluster[0]) for cluster in (both, one, two)]
-    return terms[0] - terms[1] - terms[2] - np.log(model.alpha)
+    terms = [log_normal_gamma(*cluster, prior) + gammaln(cluster[0]) for cluster in (both, one, two)]
+    return terms[0] - terms[1] - terms[2] - np.log(alpha)
 
 
 def log_normal_gamma(n, mean, squares, prior):

@@ -19,7 +19,7 @@ FRAME = pd.DataFrame(
 
 @pytest.fixture(scope="module")
 def model():
-    return MAPDPM(backend="python", init=Z, moves=(), max_sweeps=0).fit(FRAME)
+    return MAPDPM(backend="c", init=Z, moves=(), max_sweeps=0).fit(FRAME)
 
 
 def widths_of(ax, row):
@@ -42,11 +42,11 @@ def test_each_column_has_its_panel(model):
 
 def test_arrays_many_columns_and_many_levels():
     X = np.column_stack([rng.normal(size=(40, 6)), np.full(40, np.nan)])
-    model = MAPDPM(missing="skip", backend="python", init=np.zeros(40, int), moves=(), max_sweeps=0).fit(X)
+    model = MAPDPM(missing="skip", backend="c", init=np.zeros(40, int), moves=(), max_sweeps=0).fit(X)
     assert len(plots.columns(model, X, most=5)) == 5
     assert not list(plots.columns(model, X)[6].lines)  # nothing to draw
     names = FRAME.assign(mode=np.array([f"room {i}" for i in range(10)])[np.arange(80) % 10])
-    many = MAPDPM(backend="python", init=Z, moves=(), max_sweeps=0).fit(names)
+    many = MAPDPM(backend="c", init=Z, moves=(), max_sweeps=0).fit(names)
     bars = widths_of(plots.columns(many, names, labels=np.zeros(80, dtype=int))[1], 0)
     assert bars == pytest.approx([0.1] * 8 + [0.2])
 
@@ -54,7 +54,7 @@ def test_arrays_many_columns_and_many_levels():
 def test_shares_are_those_of_the_values_that_are_there():
     gone = FRAME.astype({"mode": object, "door": object})
     gone.loc[::3, ["mode", "door"]] = None
-    model = MAPDPM(missing="skip", backend="python", init=Z, moves=(), max_sweeps=0).fit(gone)
+    model = MAPDPM(missing="skip", backend="c", init=Z, moves=(), max_sweeps=0).fit(gone)
     _, mode, door = plots.columns(model, gone, labels=Z)
     for row in (0, 1):
         shares = gone["mode"][row == Z].value_counts(normalize=True).reindex(["cool", "heat", "off"], fill_value=0.0)

@@ -620,7 +620,7 @@ def test_segments_are_the_states_over_time():
 
 def test_missing_values_are_drawn_at_the_mean_of_their_cluster():
     X = np.array([[0.0, 1.0], [0.2, np.nan], [0.1, 3.0], [9.0, np.nan], [9.5, np.nan]])
-    model = mapdpm.MAPDPM(likelihood=mapdpm.NormalGamma(0.0, 0.01, 1.0, 0.1), missing="skip", backend="python").fit(X)
+    model = mapdpm.MAPDPM(likelihood=mapdpm.NormalGamma(0.0, 0.01, 1.0, 0.1), missing="skip", backend="c").fit(X)
     assert model.labels_.tolist() == [0, 0, 0, 1, 1]
     drawn = np.concatenate([c.get_offsets() for c in plots.clusters(model, X).collections if len(c.get_offsets())])
     np.testing.assert_allclose(np.sort(drawn[:, 1]), [1.0, 2.0, 2.0, 2.0, 3.0])  # a cluster without any: that of all

@@ -21,12 +21,14 @@ def named(text):
     return {int(number) for number in re.findall(r"\bdecision[\s*]+(\d+)\b", text, re.IGNORECASE)}
 
 
-@functools.cache
 def references(*places):
     """The decisions that each file below ``places`` refers to."""
-    files = [
-        path for place in places for path in ((ROOT / place).rglob("*") if (ROOT / place).is_dir() else [ROOT / place])
-    ]
+    return {name: numbers for place in places for name, numbers in references_in(place).items()}
+
+
+@functools.cache
+def references_in(place):
+    files = (ROOT / place).rglob("*") if (ROOT / place).is_dir() else [ROOT / place]
     files = [path for path in files if path.suffix in SUFFIXES and GENERATED not in path.as_posix()]
     return {path.relative_to(ROOT).as_posix(): named(path.read_text(encoding="utf-8")) for path in files}
 

@@ -32,13 +32,19 @@ def entry_of(module):
 
 def loaded(tree):
     """The statements that run when a module is loaded: not those of functions, nor of ``if TYPE_CHECKING``."""
+    return statements(tree, lambda node: isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or is_for_types(node))
+
+
+def statements(tree, is_left_out=lambda _: False):
+    """The statements of a tree, without those that are left out and what is in them; no expression holds one."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            continue
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue
-        yield node
-        yield from loaded(node)
+        if not isinstance(node, ast.expr) and not is_left_out(node):
+            yield node
+            yield from statements(node, is_left_out)
+
+
+def is_for_types(node):
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
 def imported(nodes):
@@ -76,7 +82,7 @@ def circles(sources):
 
     All imports count, also those in functions and those for types alone: a reader of one file needs all the others.
     """
-    direct = {module: set(imported(ast.walk(ast.parse(source)))) - {module} for module, source in sources.items()}
+    direct = {module: set(imported(statements(ast.parse(source)))) - {module} for module, source in sources.items()}
     reached = {}
     for module in direct:
         reached[module], ahead = set(), [module]

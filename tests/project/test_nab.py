@@ -27,17 +27,18 @@ def run(data, out):
     found = {}
     for path in sorted(out.glob("*/*.csv")):
         with path.open(newline="") as file:
-            found[path.name] = list(csv.reader(file))
+            found.setdefault(path.parent.name, {})[path.name] = list(csv.reader(file))
     return found
 
 
 def test_results_are_in_the_format_and_causal(scorer, tmp_path):
-    scorer[1].write(tmp_path / "all", files=2, rows=(1500, 1500))
-    (tmp_path / "part" / "made").mkdir(parents=True)
-    for path in (tmp_path / "all" / "made").glob("*.csv"):
+    scorer[1].write(tmp_path / "data", files=2, rows=(1500, 1500))
+    (tmp_path / "data" / "part").mkdir()
+    for path in (tmp_path / "data" / "made").glob("*.csv"):
         lines = path.read_text().splitlines(keepends=True)
-        (tmp_path / "part" / "made" / path.name).write_text("".join(lines[:1101]))
-    whole, part = run(tmp_path / "all", tmp_path / "out"), run(tmp_path / "part", tmp_path / "out_part")
+        (tmp_path / "data" / "part" / path.name).write_text("".join(lines[:1101]))
+    found = run(tmp_path / "data", tmp_path / "out")
+    whole, part = found["made"], found["part"]
     assert list(whole) == list(part) == ["series_00.csv", "series_01.csv"]
     for name, rows in whole.items():
         assert rows[0] == ["timestamp", "value", "anomaly_score"]

@@ -64,7 +64,7 @@ def stream_of(folder):
 
 FITS = {
     "a prior": (lambda: MAPDPM(likelihood=PRIOR).fit(X), 25, 300),
-    "the default": (lambda: MAPDPM().fit(X), 67, 6400),  # it looks at columns, and fits clusters of two shapes
+    "the default": (lambda: MAPDPM().fit(X), 66, 4800),  # it looks at columns, and fits clusters of two shapes
     "DP-means": (lambda: DPMeans(lam=100.0).fit(X), 25, 300),
     "groups": (lambda: HDPMixture(likelihood=PRIOR).fit(X, GROUPS), 35, 1000),
     "states": (lambda: HDPHMM(likelihood=PRIOR).fit(X), 40, 4000),

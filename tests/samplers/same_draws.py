@@ -30,11 +30,11 @@ def assert_threads_agree(sampler_of, X, more_than, **options):
 
 
 def assert_resumes(sampler, X, **options):
-    """Five draws and three more are eight draws."""
-    whole = sample(X, sampler, draws=8, random_state=2, **options)
-    part = sample(X, sampler, draws=5, random_state=2, **options)
+    """Three draws and two more are five draws."""
+    whole = sample(X, sampler, draws=5, random_state=2, **options)
+    part = sample(X, sampler, draws=3, random_state=2, **options)
     given = {name: options[name] for name in ("groups", "sequences") if name in options}
-    assert_same(sample(X, sampler, draws=3, resume=part, **given), whole)
+    assert_same(sample(X, sampler, draws=2, resume=part, **given), whole)
 
 
 def assert_compiled_is_plain(sampler, X, likelihood, *, rtol=0.0, **given):

@@ -79,14 +79,14 @@ def test_chains_go_on(tmp_path):
     X, times = drifting_points(24)
     sampler = plain(1.0)
     options = {"times": times, "random_state": 2, "keep": ("partitions", "means")}
-    whole = sample(X, sampler, draws=8, **options)
-    trace = sample(X, sampler, draws=5, **options)
+    whole = sample(X, sampler, draws=5, **options)
+    trace = sample(X, sampler, draws=3, **options)
     trace.save(tmp_path / "draws.npz")
     loaded = Trace.load(tmp_path / "draws.npz")
-    assert_same(sample(X, sampler, draws=3, times=times, resume=loaded), whole)
+    assert_same(sample(X, sampler, draws=2, times=times, resume=loaded), whole)
     old = loaded._replace(sampler=loaded.sampler.replace("DependentDPGibbs", "DependentDP"))  # as 0.2.0 wrote it
     assert old.sampler.startswith("DependentDP(")
-    assert_same(sample(X, sampler, draws=3, times=times, resume=old), whole)
+    assert_same(sample(X, sampler, draws=2, times=times, resume=old), whole)
     names, z = whole.extra["labels"][0], whole.partitions[0]
     np.testing.assert_array_equal([in_order_of_appearance(labels) for labels in names], z)
 

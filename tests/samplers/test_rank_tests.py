@@ -28,6 +28,9 @@ PRIOR = NormalGamma(0.0, 0.3, 1.5, 1.0)
 
 def joint_draws(model, n=5):
     """``draw(rng)``: a chain at alpha, a discount, a partition and ``n`` points, all drawn from the model."""
+    likelihood = PRIOR.for_data(np.zeros((1, 2)))
+    row = np.empty(likelihood.size())
+    likelihood.init(row)
 
     def draw(rng):
         generator = rng.generator
@@ -41,13 +44,11 @@ def joint_draws(model, n=5):
             sizes = np.bincount(labels[:i])
             logw = np.array([*(prior.log_existing(float(size), 1.0) for size in sizes), prior.log_new(len(sizes), 1.0)])
             labels[i] = rng.categorical(logw)
-        likelihood = PRIOR.for_data(np.zeros((1, 2)))
-        row, parameters = np.empty(likelihood.size()), np.empty((labels.max() + 1, likelihood.n_parameters()))
-        likelihood.init(row)
+        parameters = np.empty((labels.max() + 1, likelihood.n_parameters()))
         for each in parameters:
             likelihood.draw(row, each, rng)
         X = parameters[labels, 1:3] + generator.normal(size=(n, 2)) / np.sqrt(2.0 * parameters[labels, 3:])
-        return Chain(PRIOR.for_data(X), prior, X, labels, Adapted(2.0))
+        return Chain(likelihood, prior, X, labels, Adapted(2.0))
 
     return draw
 

@@ -20,7 +20,7 @@ from mapdpm.search import chunks, climb_in_passes, fit, fit_in_passes, runs
 from mapdpm.search.moves import split_in_passes
 from tests.marks import complete_but, ends_early
 
-N = 3000
+N = 2000
 
 
 @pytest.fixture
@@ -116,15 +116,15 @@ def test_counts_too(make, monkeypatch):
 
 @pytest.mark.usefixtures("small_passes")
 def test_weights_and_absent_points(monkeypatch):
-    X, _ = blobs(1)
-    weights = np.random.default_rng(2).uniform(0.5, 2.0, N)
+    X, _ = blobs(1, n=1500)
+    weights = np.random.default_rng(2).uniform(0.5, 2.0, 1500)
     model = MAPDPM().fit(X, sample_weight=weights)
     swept = by_sweeps(MAPDPM(), X, monkeypatch, sample_weight=weights)
     assert is_mode(model, X, monkeypatch, sample_weight=weights / weights.mean())
     assert model.log_joint_ > swept.log_joint_ - 1.0
-    weights[::3] = 0.0
+    weights[::4] = 0.0
     absent = MAPDPM().fit(X, sample_weight=weights)
-    assert np.all(absent.labels_[::3] == -1)
+    assert np.all(absent.labels_[::4] == -1)
     kept = MAPDPM().fit(X[weights > 0.0], sample_weight=weights[weights > 0.0])
     np.testing.assert_array_equal(absent.labels_[weights > 0.0], kept.labels_)
 
@@ -145,7 +145,7 @@ def test_labels_do_not_depend_on_the_parts_but_for_rounding(monkeypatch):
     monkeypatch.setattr(chunks, "PART", 117)
     parts = MAPDPM().fit(X)
     np.testing.assert_array_equal(whole.labels_, parts.labels_)
-    np.testing.assert_allclose(parts.means_, whole.means_, rtol=1e-12, atol=1e-12)  # means of 3000 numbers
+    np.testing.assert_allclose(parts.means_, whole.means_, rtol=1e-12, atol=1e-12)  # means of 2000 numbers
     np.testing.assert_allclose(parts.log_joint_, whole.log_joint_, rtol=1e-12)
 
 
@@ -239,12 +239,12 @@ def test_labels_and_sizes_agree_where_scores_tie():
 
 
 def test_sweeps_that_do_not_end_leave_time_for_moves():
-    """Skewed points move for thousands of sweeps; moves come after twenty, and 100 in a row end the fit."""
+    """Skewed points move for dozens of sweeps; moves come after twenty."""
     X = np.random.default_rng(0).gamma(0.7, 1.0, (3000, 3))
     moves = []
-    model = MAPDPM(callback=lambda progress: moves.append(progress.move) and None).fit(X)
+    model = MAPDPM(likelihood=None, callback=lambda progress: moves.append(progress.move) and None).fit(X)
     assert "split" in moves
-    assert max(len(list(run)) for move, run in itertools.groupby(moves) if move == "sweep") <= 100
+    assert max(len(list(run)) for move, run in itertools.groupby(moves) if move == "sweep") == 20
     assert model.n_clusters_ > 10
 
 

@@ -1,5 +1,6 @@
 """The search with groups: sweeps and moves against raw points, J that never falls, the best of all partitions."""
 
+import functools
 import itertools
 import math
 
@@ -47,18 +48,23 @@ def one_level(n_groups):
 # ---- kernels ---------------------------------------------------------------------------------------------------------
 
 
-def scores_by_hand(X, groups, labels, i, likelihood, weights, K):
+def marginals_of(X, likelihood):
+    """The log density of a cluster by the numbers of its points, from the raw points, once for each set."""
+    found = functools.cache(lambda numbers: oracle.log_marginal(X[list(numbers)], likelihood))
+    return lambda numbers: found(tuple(np.sort(numbers).tolist()))
+
+
+def scores_by_hand(marginal, groups, labels, i, weights, K):
     """ln(n_jk + alpha beta_k) + ln p(x_i | cluster k without i) for each cluster, and for a new one."""
     labels = np.where(np.arange(len(labels)) == i, -1, labels)
     scores = []
     for k in range(K):
-        past = X[labels == k]
+        past = np.flatnonzero(labels == k)
         n = np.count_nonzero((labels == k) & (groups == groups[i]))
-        gain = oracle.log_marginal(np.vstack([past, X[i]]), likelihood)
-        gain -= oracle.log_marginal(past, likelihood) if len(past) else 0.0
+        gain = marginal([*past, i]) - (marginal(past) if len(past) else 0.0)
         weight = n + weights[k]
         scores.append(-math.inf if weight == 0.0 or not len(past) else math.log(weight) + gain)
-    scores.append(math.log(weights[-1]) + oracle.log_marginal(X[i : i + 1], likelihood))
+    scores.append(math.log(weights[-1]) + marginal([i]))
     return scores
 
 
@@ -74,7 +80,7 @@ def test_a_sweep_moves_each_point_to_its_best_cluster(backend, first):
         problem = problem_of(X, groups, backend)
         state = problem.state_of(problem.flat.from_labels(labels))
         z, weights = labels.copy(), state.weights[0].copy()
-        family, K = problem.flat.model.likelihood, state.clusters.capacity
+        marginal, K = marginals_of(X, problem.flat.model.likelihood), state.clusters.capacity
         for i in range(len(X)):
             k = z[i]
             alone = np.count_nonzero(z == k) == 1
@@ -82,7 +88,7 @@ def test_a_sweep_moves_each_point_to_its_best_cluster(backend, first):
             if alone:
                 held[-1] += held[k]
                 held[k] = 0.0
-            scores = scores_by_hand(X, groups, z, i, family, held, K)
+            scores = scores_by_hand(marginal, groups, z, i, held, K)
             best = int(np.argmax(scores))
             if best == k or (best == K and alone):
                 continue
@@ -229,13 +235,7 @@ def argmax_is_found(n_sets, alpha, gamma):
         groups = np.sort(np.append(np.arange(n_groups), rng.integers(0, n_groups, n - n_groups))).tolist()
         X = (rng.normal(0.0, 3.0, 3)[rng.integers(0, 3, n)] + rng.normal(size=n))[:, None]
         family = KNOWN.for_data(X)
-        subsets = {}
-
-        def marginal(points, X=X, family=family, subsets=subsets):
-            if points not in subsets:
-                subsets[points] = oracle.log_marginal(X[list(points)], family)
-            return subsets[points]
-
+        marginal = marginals_of(X, family)
         best, argmax = -math.inf, None
         for z in every[n]:
             table = oracle.table_of(z, groups)

@@ -17,7 +17,7 @@ from mapdpm.search.moves import catalogue
 from mapdpm.search.problem import Problem
 from tests.marks import complete_but
 from tests.oracle import franchise as oracle
-from tests.search.test_grouped import KNOWN, PRIOR
+from tests.search.test_grouped import KNOWN, PRIOR, marginals_of
 
 MOVES = catalogue.MOVES[names.HDP_MOVES]
 
@@ -67,7 +67,7 @@ def test_a_sweep_moves_each_point_to_its_best_cluster(backend):
         problem = problem_of(X, paths, backend, KNOWN)
         state = problem.grown(problem.state_of(problem.flat.from_labels(labels)))
         z, weights, groups, parents = labels.copy(), state.weights.copy(), problem.groups, problem.parents
-        family, K = problem.flat.model.likelihood, state.clusters.capacity
+        marginal, K = marginals_of(X, problem.flat.model.likelihood), state.clusters.capacity
         for i in range(len(X)):
             others = np.where(np.arange(len(z)) == i, -1, z)
             alone = np.count_nonzero(z == z[i]) == 1
@@ -79,10 +79,10 @@ def test_a_sweep_moves_each_point_to_its_best_cluster(backend):
             scores = np.full(K + 1, -math.inf)
             for k in np.unique(others[others >= 0]):
                 n = np.count_nonzero((others == k) & (groups == groups[i]))
-                past = X[others == k]
-                gain = oracle.log_marginal(np.vstack([past, X[i]]), family) - oracle.log_marginal(past, family)
+                past = np.flatnonzero(others == k)
+                gain = marginal([*past, i]) - marginal(past)
                 scores[k] = math.log(n + own[k]) + gain
-            scores[K] = math.log(own[-1]) + oracle.log_marginal(X[i : i + 1], family)
+            scores[K] = math.log(own[-1]) + marginal([i])
             best = int(np.argmax(scores))
             if best == z[i] or (best == K and alone):
                 continue
@@ -169,12 +169,12 @@ def test_few_points_end_in_the_exact_mode(n_sets, alphas, gamma):
         paths = np.column_stack([np.arange(n) * 2 // n, rng.integers(0, 2, n)])
         tree, family = read_tree(paths, n), KNOWN.for_data(X)
         sections = tree.parents[tree.n_inner :] - 1
-        joints = {}
+        joints, marginal = {}, marginals_of(X, family)
         for z in oracle.partitions(n):
             table = oracle.table_of(z, tree.of_points.tolist())
             prior = oracle.log_partition_of_sections([table[sections == s] for s in (0, 1)], alphas, gamma)
             labels = np.array(z)
-            joints[z] = prior + math.fsum(oracle.log_marginal(X[labels == k], family) for k in range(max(z) + 1))
+            joints[z] = prior + math.fsum(marginal(np.flatnonzero(labels == k)) for k in range(max(z) + 1))
         labels = HDPMixture(alphas, gamma, likelihood=KNOWN).fit(X, paths).labels_
         # Where two partitions are closer than the error of log p(z), either will do.
         found += joints[tuple(labels.tolist())] >= max(joints.values()) - 0.05

@@ -17,6 +17,7 @@ from mapdpm.likelihoods._as_given import parameters_of
 from mapdpm.search.relevance import _Found, _Search
 from mapdpm.search.units import Units, best_set
 from mapdpm.testing.exact import partitions
+from tests.marks import complete_but
 from tests.oracle import raw
 
 QUICK, ALL = 12, 300
@@ -73,7 +74,10 @@ def test_the_best_set_pays_its_price():
     assert best_set(np.array([3.0, *[50.0] * 29])).all()
 
 
-@pytest.mark.parametrize(("n", "D", "n_apart"), [(6, 120, 120), (12, 150, 150), (40, 240, 36), (60, 40, 40)])
+SIZES = [(6, 120, 120), (12, 150, 150), (40, 240, 36), (60, 40, 40)]
+
+
+@pytest.mark.parametrize(("n", "D", "n_apart"), complete_but({SIZES[0], *SIZES[2:]}, SIZES, several=True))
 def test_noise_of_many_columns_is_one_cluster(n, D, n_apart):
     """A fitted prior knows the mean and the variance of each column, so a cluster for each point would cost nothing.
 

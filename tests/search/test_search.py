@@ -118,7 +118,13 @@ def test_a_search_starts_no_worse_than_from_one_cluster(alpha, seed, init):
     model = MAPDPM(alpha, init=init, random_state=seed).fit(X)
     one = MAPDPM(alpha, init=np.zeros(100, int), moves=()).fit(X).history_[0]
     assert model.history_[0] >= one
-    labels = np.arange(100)  # labels that were given are started from, whatever they are worth
+
+
+@pytest.mark.parametrize("alpha", [0.1, 10.0, 100.0])
+def test_labels_that_were_given_are_started_from_whatever_they_are_worth(alpha):
+    rng = np.random.default_rng([7, 0])
+    X = rng.normal(size=(5, 2))[rng.integers(0, 5, 100)] * 4.0 + rng.normal(size=(100, 2))
+    labels = np.arange(100)
     assert MAPDPM(alpha, init=labels).fit(X).history_[0] == MAPDPM(alpha, init=labels, moves=()).fit(X).history_[0]
 
 

@@ -176,6 +176,10 @@ def test_a_part_that_is_full_is_fitted_beside_others(own):
     X, z = stretched(3, 2)
     model = MAPDPM(likelihood=Mixed({(0, 1): own, (2, 3): NormalGamma})).fit(X)
     assert same(model.labels_, z)
+
+
+def test_a_part_of_one_column_may_be_full_too():
+    X, _ = stretched(3, 2)
     assert MAPDPM(likelihood=Mixed({0: NormalInverseWishart, (1, 2, 3): NormalGamma})).fit(X).n_clusters_ > 1
 
 
@@ -204,7 +208,7 @@ def test_weights_are_relative():
 
 
 def test_where_full_covariances_are_not_tried():
-    X, _ = stretched(8)
+    X, _ = stretched(8, n=200)
     wide = np.column_stack([X, np.random.default_rng(0).normal(size=(len(X), 31)) + X[:, :1]])
     assert isinstance(MAPDPM(missing="skip").fit(X).likelihood_, NormalGamma)
     assert isinstance(MAPDPM(relevance="all").fit(wide).likelihood_, NormalGamma)
@@ -228,7 +232,7 @@ def test_more_columns_than_a_matrix_can_have_are_refused(fit):
 
 
 def test_groups_states_and_alpha_have_the_shape_too():
-    X, z = stretched(9, 1)
+    X, z = stretched(9, 1, n=300)
     order = np.argsort(z, kind="stable")
     groups = HDPMixture(likelihood="auto").fit(X, groups=np.arange(len(X)) % 2)
     assert same(groups.labels_, z)

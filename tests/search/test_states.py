@@ -22,6 +22,7 @@ from mapdpm.search.problem import Problem
 from mapdpm.search.sequences import SequenceProblem
 from tests.marks import complete_but, ends_early
 from tests.oracle import franchise, hdp_hmm
+from tests.search.test_grouped import marginals_of
 
 MOVES = catalogue.MOVES[names.HMM_MOVES]
 PRIOR = NormalKnownVariance(0.0, 9.0, 1.0)
@@ -59,9 +60,8 @@ def log_given_shares(problem, z, weights):
 # ---- kernels ---------------------------------------------------------------------------------------------------------
 
 
-def best_by_hand(problem, z, weights, i):
+def best_by_hand(problem, marginal, z, weights, i):
     """The slot of the highest joint of all points given the shares; the first free one for a new state."""
-    X, family = problem.flat.model.data, problem.flat.model.likelihood
     K = len(weights) - 1
     used = np.unique(np.delete(z, i))
     free = next(k for k in range(K) if k not in used)
@@ -69,9 +69,8 @@ def best_by_hand(problem, z, weights, i):
     for k in (*used, free):
         trial, held = z.copy(), weights.copy()
         trial[i] = k
-        past = X[(z == k) & (np.arange(len(z)) != i)]
-        gain = franchise.log_marginal(np.vstack([past, X[i]]), family)
-        gain -= franchise.log_marginal(past, family) if len(past) else 0.0
+        past = np.flatnonzero((z == k) & (np.arange(len(z)) != i))
+        gain = marginal([*past, i]) - (marginal(past) if len(past) else 0.0)
         if k == free:
             held[k] = held[-1]  # all new states as one
         scores[k] = log_given_shares(problem, trial, held) + gain
@@ -96,12 +95,13 @@ def test_a_sweep_moves_each_point_to_its_best_state(backend, kappa, first):
         problem = problem_of(X, np.repeat([0, 1, 2], [1, 10, 13]), backend, kappa=kappa)
         state = problem.state_of(problem.flat.from_labels(labels))
         z, weights = labels.copy(), state.weights[0].copy()
+        marginal = marginals_of(problem.flat.model.data, problem.flat.model.likelihood)
         for i in range(len(X)):
             held = weights.copy()
             if np.count_nonzero(z == z[i]) == 1:
                 held[-1] += held[z[i]]
                 held[z[i]] = 0.0
-            to, is_new = best_by_hand(problem, z, held, i)
+            to, is_new = best_by_hand(problem, marginal, z, held, i)
             if to == z[i]:
                 continue
             if is_new:

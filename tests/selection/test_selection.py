@@ -59,7 +59,7 @@ def test_cv_is_the_naive_version(seed):
             assert found.scores[row, number] == pytest.approx(np.mean(densities), abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", complete_but(range(2), range(5)))
+@pytest.mark.parametrize("seed", complete_but([0], range(5)))
 def test_grid_search_chooses_the_same(seed):
     X = blobs(seed)
     folds = KFold(4, shuffle=True, random_state=seed)
@@ -85,10 +85,10 @@ def test_warm_starts_spare_splits(monkeypatch):
     tried = []
     halves = Split._halves
     monkeypatch.setattr(Split, "_halves", lambda self, *args: tried.append(1) or halves(self, *args))
-    X = blobs(2, 300, K=6)
-    select_alpha(X, np.geomspace(0.1, 30.0, 10))
+    X = blobs(2, 150, K=6)
+    select_alpha(X, np.geomspace(0.1, 30.0, 6))
     warm = len(tried)
-    select_alpha(X, np.geomspace(0.1, 30.0, 10), warm_start=False)
+    select_alpha(X, np.geomspace(0.1, 30.0, 6), warm_start=False)
     assert 3 * warm < len(tried) - warm
 
 

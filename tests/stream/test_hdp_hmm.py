@@ -35,13 +35,12 @@ def log_densities(model, x):
     """log p(x | state) of each state and of a new one, Student t by scipy, from the sample moments of the learner."""
     m0, c0, a0, b0, _ = model.likelihood_
     clusters = model.clusters()
-    found = []
-    for n, mean, variance in [*zip(clusters.weights, clusters.means, clusters.variances, strict=True), (0.0, m0, 0.0)]:
-        c, a = c0 + n, a0 + n / 2.0
-        b = b0 + 0.5 * n * (variance + c0 / c * (mean - m0) ** 2)
-        centre, scale = (c0 * m0 + n * mean) / c, np.sqrt(b * (c + 1.0) / (a * c))
-        found.append(student.logpdf(x, 2.0 * a, centre, scale).sum())
-    return np.array(found)
+    n = np.append(clusters.weights, 0.0)[:, None]  # the last row is the new state
+    mean, variance = np.vstack([clusters.means, m0]), np.vstack([clusters.variances, np.zeros_like(m0)])
+    c, a = c0 + n, a0 + n / 2.0
+    b = b0 + 0.5 * n * (variance + c0 / c * (mean - m0) ** 2)
+    centre, scale = (c0 * m0 + n * mean) / c, np.sqrt(b * (c + 1.0) / (a * c))
+    return student.logpdf(x, 2.0 * a, centre, scale).sum(axis=1)
 
 
 @pytest.mark.parametrize("n", complete_but([500], [500, 1500]))

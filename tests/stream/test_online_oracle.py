@@ -86,10 +86,13 @@ def test_the_streams_above_meet_every_kind_of_event():
     assert kinds == {"created", "split", "merged", "evicted", "aged out"}
 
 
-@pytest.mark.parametrize("kind", complete_but(["churn"], ["stationary", "churn"]))
-def test_same_with_room_for_all(kind):
+@pytest.mark.parametrize(
+    ("kind", "n"),
+    complete_but([("churn", 2000)], [("churn", 2000), ("churn", 3000), ("stationary", 3000)], several=True),
+)
+def test_same_with_room_for_all(kind, n):
     family, prior, model = PRIORS["wide-normal-gamma"]
-    X = stream(2, 3000, 3, kind)
+    X = stream(2, n, 3, kind)
     naive, ours = NaiveStream(model(prior), 11), OnlineMAPDPM(11, likelihood=family(*prior))
     expected = [naive.learn(x)[0] for x in X]
     assert ours.learn_many(X).tolist() == expected

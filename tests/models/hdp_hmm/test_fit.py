@@ -184,12 +184,11 @@ def test_held_values_are_named(decimals, recwarn):
     rng = np.random.default_rng(0)
     states = np.repeat(rng.integers(0, 3, 20), 10)
     X = np.c_[6.0 * states + rng.normal(size=200), 5.0 * (states == 1) + rng.normal(size=200)]
-    for once in (X.round(decimals), X.round()):
-        assert HDPHMM().fit(once).n_states_ == 3
+    once, whole = HDPHMM().fit(X.round(decimals)), HDPHMM().fit(X.round())
+    assert once.n_states_ == whole.n_states_ == 3
     assert not recwarn.list
     with pytest.warns(UserWarning, match="of 600 points are copies of others, as of a sensor that holds its values"):
         held = HDPHMM().fit(np.repeat(X.round(decimals), 3, axis=0))
-    once = HDPHMM().fit(X.round(decimals))
     assert held.n_states_ <= 12
     # Without copies the prior is fitted once more, to the points in their order: it moves a little, and not by halves.
     np.testing.assert_allclose(held.likelihood_.b0, once.likelihood_.b0, rtol=0.5)
