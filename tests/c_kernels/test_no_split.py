@@ -3,7 +3,6 @@
 import pytest
 
 from compiling import SOURCE, need, run
-from tests.marks import complete_but
 
 # Learn n points, from a snapshot or from the start. They are of two clusters, which one cluster of a wide prior takes
 # first: its halves tell them apart. Print the error, the numbers of clusters, splits and points, and
@@ -83,7 +82,8 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", complete_but(["plain"], KINDS))
+@pytest.mark.complete
+@pytest.mark.parametrize("kind", KINDS)
 def test_clusters_never_split_and_snapshots_are_compatible(kind, tmp_path):
     switches, options, group = KINDS[kind]
     (tmp_path / "program.c").write_text(PROGRAM.replace("OPTIONS;", f"{options};").replace("GROUP;", f"{group};"))

@@ -28,6 +28,7 @@ VENDORS = "".join(f"#define {name} $ a constant of the vendor $\n" for name in C
 )
 
 
+@pytest.mark.complete
 def test_a_config_header_may_have_the_names_of_vendors(smallest, tmp_path):
     need("gcc")
     switches = [switch.removeprefix("-D").partition("=")[::2] for switch in smallest]

@@ -11,6 +11,7 @@ import pytest
 
 from mapdpm import MAPDPM, cli
 from mapdpm.cli import table_rows, tables, text_rows
+from tests.marks import complete_but
 
 WIDE = 100_000
 CPU_SECONDS = 10.0  # linear work takes .2 s, quadratic work 70 s
@@ -39,7 +40,7 @@ def wide(folder):
     return names
 
 
-@pytest.mark.parametrize("command", ["fit", "stream"])
+@pytest.mark.parametrize("command", complete_but(["fit"], ["fit", "stream"]))
 def test_a_bad_cell_among_many_columns(wide, capsys, command):
     found = said(capsys, 1, command, "wide.csv", "--columns", "2-")
     column = WIDE // 2 + 1

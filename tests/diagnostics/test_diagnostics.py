@@ -80,6 +80,7 @@ def test_autocorrelation_time_of_ar1(phi, W):
     assert effective_sample_size(x) == pytest.approx(S / tau, rel=off / (1 - off))
 
 
+@pytest.mark.complete
 def test_geweke_z_is_standard_normal_at_equilibrium():
     x = ar1(np.random.default_rng(), 0.5, 400, 20_000)
     z = geweke_z(x)

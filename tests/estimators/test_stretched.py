@@ -40,6 +40,7 @@ def test_two_of_many_columns_that_correlate_are_named():
         MAPDPM().fit(wide)
 
 
+@pytest.mark.complete
 def test_nothing_is_said_of_round_clusters_nor_where_it_was_chosen():
     rng = np.random.default_rng(2)
     X, z = three(rng, np.eye(3))

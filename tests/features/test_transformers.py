@@ -33,12 +33,12 @@ from mapdpm.files import container
 from mapdpm.files.errors import ModelFileError
 from mapdpm.validation import NotFittedError
 from oracle import features as oracle
-from tests.marks import a_share
+from tests.marks import a_share, complete_but
 
 EPS = {"float64": 2.0**-52, "float32": 2.0**-23}
 NAN = math.nan
 HOUR = 3600.0
-DTYPES = pytest.mark.parametrize("dtype", ["float64", "float32"])
+DTYPES = pytest.mark.parametrize("dtype", complete_but(["float32"], ["float64", "float32"]))
 
 
 def signal(n, D=2, seed=0, missing=0.0, offset=0.0):

@@ -30,6 +30,7 @@ def test_numbers_alone_are_one_family():
     assert planned(z, {0: "constant", 2: "constant"}).left_out == (0,)
 
 
+@pytest.mark.complete
 def test_columns_of_a_kind_are_one_block():
     rng = np.random.default_rng(1)
     frame = pd.DataFrame(

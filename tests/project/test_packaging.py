@@ -12,7 +12,6 @@ import pytest
 
 import mapdpm
 from repository import ROOT
-from tests.marks import complete_but
 
 GUESTS = ("numba", "scipy", "matplotlib", "sklearn", "pandas", "pyod", "river", "paho", "openpyxl", "pyarrow")
 
@@ -94,7 +93,8 @@ def test_compiled_modules_use_the_stable_abi(module):
     assert ".abi3." in importlib.util.find_spec(f"mapdpm.backends.{module}").origin
 
 
-@pytest.mark.parametrize("threaded", complete_but([True], [False, True]))
+@pytest.mark.complete
+@pytest.mark.parametrize("threaded", [False, True])
 def test_a_free_threaded_python_compiles_without_the_stable_abi(threaded):
     # Pretended, for there is no such Python here. Setuptools refuses the option there, and cffi 2 leaves it out itself.
     code = (

@@ -80,6 +80,7 @@ CONTINUOUS = {
             n,
             marks={
                 "integrated": pytest.mark.slow,
+                "auxiliary": pytest.mark.complete,
                 "sub-cluster splits": pytest.mark.complete,
                 "uncollapsed": pytest.mark.complete,
                 "slice": pytest.mark.complete,

@@ -81,7 +81,7 @@ def compared_with_enumeration(sampler, likelihood, data, n, draws):
 
 
 # the transition matrices of the others are exact
-MARKS = {"gibbs": pytest.mark.compiled, "uncollapsed gibbs": pytest.mark.complete}
+MARKS = dict.fromkeys(("gibbs", "uncollapsed gibbs"), pytest.mark.complete)
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=MARKS.get(n, pytest.mark.slow)) for n in SAMPLERS])

@@ -71,7 +71,7 @@ def wide(seed, n, width=60):
 
 
 @pytest.mark.parametrize("n", [15, 30])
-@pytest.mark.parametrize("step", [0.0, 0.1])
+@pytest.mark.parametrize("step", complete_but([0.1], [0.0, 0.1]))
 def test_a_few_copies_in_many_columns_are_no_clusters(n, step):
     """One row of 15, or three of 30: the density of copies grows with the number of columns."""
     X, z = wide(1, n)
@@ -118,7 +118,7 @@ def test_rows_that_stand_there_three_times_are_no_clusters():
     assert adjusted_mutual_info_score(np.repeat(z, 3), model.labels_) > 0.95
 
 
-@pytest.mark.parametrize("name", ["iris", "three"])
+@pytest.mark.parametrize("name", complete_but(["three"], ["iris", "three"]))
 def test_a_bootstrap_has_about_as_many_clusters(name):
     """At most 1.5 times as many in nearly all; where copies make clusters, in iris most have twice as many."""
     X = datasets.load_iris().data if name == "iris" else three(5)[0]

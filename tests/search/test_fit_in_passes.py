@@ -203,7 +203,7 @@ def test_limits_end_a_fit_that_says_so():
 
 
 @pytest.mark.usefixtures("small_passes")
-@pytest.mark.parametrize("cap", [None, 2])
+@pytest.mark.parametrize("cap", complete_but([2], [None, 2]))
 def test_the_next_fit_of_a_path_starts_warm(cap):
     """It changes no label of the fit before, and keeps to the cap."""
     X, _ = blobs(9)

@@ -77,7 +77,7 @@ def test_the_best_set_pays_its_price():
 SIZES = [(6, 120, 120), (12, 150, 150), (40, 240, 36), (60, 40, 40)]
 
 
-@pytest.mark.parametrize(("n", "D", "n_apart"), complete_but({SIZES[0], *SIZES[2:]}, SIZES, several=True))
+@pytest.mark.parametrize(("n", "D", "n_apart"), complete_but({SIZES[0], SIZES[3]}, SIZES, several=True))
 def test_noise_of_many_columns_is_one_cluster(n, D, n_apart):
     """A fitted prior knows the mean and the variance of each column, so a cluster for each point would cost nothing.
 
@@ -134,7 +134,7 @@ def test_columns_of_noise_change_nothing(noise):
     assert adjusted_mutual_info_score(z, model.predict(X)) > 0.95
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", complete_but(range(3), range(6)))
 def test_a_few_columns_that_gain_nothing_are_not_relevant(seed):
     """Beside few others p(R) alone would keep them: a flag and a spiked column that say nothing of clusters."""
     rng = np.random.default_rng(seed)

@@ -46,7 +46,7 @@ PRIORS = {
 
 
 @pytest.mark.parametrize("when_full", complete_but(["least-loss", "evict"], ["least-loss", "merge", "evict", "refuse"]))
-@pytest.mark.parametrize("half_life", [None, 150.0])
+@pytest.mark.parametrize("half_life", complete_but([150.0], [None, 150.0]))
 @pytest.mark.parametrize("steps", [None, STEPS])
 @pytest.mark.parametrize("name", sorted(PRIORS))
 def test_same_as_the_naive_learner(name, steps, half_life, when_full):

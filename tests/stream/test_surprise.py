@@ -176,7 +176,7 @@ def test_the_rank_is_calibrated_for_exponentials():
 # ---- calibration -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("half_life", [None, 500.0])
+@pytest.mark.parametrize("half_life", complete_but([500.0], [None, 500.0]))
 @pytest.mark.parametrize("D", complete_but([1, 8], [1, 2, 8]))
 @pytest.mark.parametrize("spread", complete_but([10.0], [10.0, 100.0]))
 def test_it_is_calibrated(D, spread, half_life):
