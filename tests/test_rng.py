@@ -99,7 +99,7 @@ def every_verb(rng, out):
     out[8] = rng.log_odds(0.4, 3.0)
 
 
-@pytest.mark.compiled
+@pytest.mark.complete
 def test_compiled_verbs_draw_the_same():
     plain, fast = np.zeros(9), np.zeros(9)
     one, two = seeded(5), seeded(5)

@@ -15,12 +15,13 @@ CHIPS = {
 }  # fmt: skip
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize(
     ("cxx", "standard", "real"),
     [
         ("g++", 11, "float"),
-        pytest.param("g++", 17, "double", marks=pytest.mark.complete),
-        pytest.param("clang++", 17, "float", marks=pytest.mark.complete),
+        ("g++", 17, "double"),
+        ("clang++", 17, "float"),
     ],
 )
 def test_wrapper_gives_the_bits_of_the_c_functions(cxx, standard, real, tmp_path):

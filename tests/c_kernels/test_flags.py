@@ -162,9 +162,10 @@ int main(void)
 """
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize(
     ("compiler", "flag"),
-    [("gcc", "-ffinite-math-only"), pytest.param("clang", "-fno-honor-nans", marks=pytest.mark.complete)],
+    [("gcc", "-ffinite-math-only"), ("clang", "-fno-honor-nans")],
 )
 def test_nan_is_refused_by_its_bits(compiler, flag, tmp_path):
     """Without the pragmas: nothing but the test of the bits."""

@@ -85,6 +85,7 @@ def test_alpha_given_labels():
         assert abs(means[0].mean() - means[1].mean()) < 5.0 * math.hypot(*errors)
 
 
+@pytest.mark.complete
 def test_a_high_discount_keeps_few_slots():
     X = np.random.default_rng(6).normal(0.0, 3.0, (60, 1))
     trace = sample(X, StickBreakingGibbs(2.0, discount=0.7), draws=100, random_state=0)

@@ -128,6 +128,7 @@ def test_a_start_with_one_cluster_ends_no_lower_than_one_with_the_truth():
         assert model.log_joint_ >= truth.log_joint_ - 2.0  # some 300 nats above the labels that made the data
 
 
+@pytest.mark.complete
 @ends_early
 def test_a_time_limit_is_kept():
     """No sweep of this data takes a second; the search without a limit takes minutes."""

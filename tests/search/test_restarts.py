@@ -164,6 +164,7 @@ def test_regroup_makes_so_many_attempts_however_often_it_gains(calls):
     assert 9 * 2 - 9 <= calls["recluster"] <= 2 * 9
 
 
+@pytest.mark.complete
 def test_ten_restarts_cost_at_most_twelve_fits(calls):
     """In calls of kernels, over twelve data sets. Before restarts shared what they had tried: 60 to 200 times.
 

@@ -137,6 +137,7 @@ def test_false_alarms_are_those_of_the_markov_chain(level, hold, debounce):
     assert alarm.false_alarms(86_400.0) == pytest.approx(86_400.0 * alarm.false_alarms(1.0))
 
 
+@pytest.mark.complete
 def test_false_alarms_of_uniform_surprises():
     """200 runs of 5,000 points. By renewal theory the count has a variance below its mean: false alarm 6e-5 (4 sd)."""
     rng = np.random.default_rng(2)

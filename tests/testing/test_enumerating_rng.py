@@ -41,7 +41,7 @@ def test_every_path_is_walked_once():
     assert set(found[:, 5]) == {2, 3}
 
 
-@pytest.mark.compiled
+@pytest.mark.complete
 def test_it_compiles():
     np.testing.assert_allclose(
         all_paths(compiled_enumerating_rng(), compiled(walk)), all_paths(compiled_enumerating_rng()), rtol=ROUNDING
