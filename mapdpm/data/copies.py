@@ -57,7 +57,8 @@ def _are_copied(rows: Any, counts: Labels) -> bool:
 
     Where whole numbers meet by chance, rows also meet neighbours, those that differ by one step in one column. If a
     share s of the different rows has none, a row has about -log(s) / (2 D) equals by chance. So rows are copied where
-    more than 5, and 8 times this share, of the rows without neighbours are there more than once.
+    more than 5 (fewer in many columns), and 8 times this share, of the rows without neighbours are there more than
+    once.
     """
     if np.count_nonzero(counts > 1) <= _LEAST:
         return False
