@@ -232,11 +232,10 @@ typedef struct mapdpm_widths {
 } mapdpm_widths;
 
 /* logs[n_parts][n_logs]: from there, climb to the logarithms at which the sum of the log marginals of the clusters is
- * largest, for each part; before[n_parts] is the sum at the start, gains[n_parts] how much larger it is in the end.
- * Families of independent features but MAPDPM_SQUARED_DISTANCE, and none with verbs: `problem` has that of a part. */
+ * largest, for each part; evidence[n_parts][2] is this sum at the start, and in the end. Families of independent features but MAPDPM_SQUARED_DISTANCE, and none with verbs: `problem` has that of a part. */
 int mapdpm_largest_evidence(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
-                            const mapdpm_alike_parts *parts, const mapdpm_widths *widths, double *logs, double *before,
-                            double *gains);
+                            const mapdpm_alike_parts *parts, const mapdpm_widths *widths, double *logs,
+                            double *evidence);
 
 /* Clusters of a Normal-inverse-Wishart where psi0 is f R R': the eigenvalues of R^-1 S R'^-1, S the sums of squares of a
  * cluster about its mean, and the squares of R^-1 (mean - m0) along their vectors. maths (35) */
@@ -251,7 +250,7 @@ typedef struct mapdpm_full_clusters {
 
 /* mapdpm_largest_evidence of such clusters; the parameters of the widths are c0, nu0 and f. */
 int mapdpm_largest_full_evidence(const mapdpm_full_clusters *clusters, const mapdpm_widths *widths, double *logs,
-                                 double *before, double *gain);
+                                 double *evidence);
 
 /* mapdpm_sequential_start, mapdpm_sweep and mapdpm_gibbs_sweep of points in groups. They edit the table and the
  * weights: a new cluster takes its share of weights[u][capacity] in each inner node u, and an emptied slot gives its weights

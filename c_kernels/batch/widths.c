@@ -272,15 +272,14 @@ static int are_widths(const mapdpm_widths *w, int64_t n_parameters, int64_t n_pa
     return is_box(w->low, w->high, n_parts * w->n_logs);
 }
 
-/* Climb from logs, which are moved into the box; the evidence before, and how much more it is there. */
-static void search_from(const search *s, double *logs, double *before, double *gain)
+/* Climb from logs, which are moved into the box. evidence[2]: at the start, and in the end. */
+static void search_from(const search *s, double *logs, double *evidence)
 {
     const mapdpm_widths *const w = &s->widths;
     place at;
     int64_t j;
 
-    *before = evidence_at(s, logs);
-    *gain = 0.0;
+    evidence[0] = evidence[1] = evidence_at(s, logs);
     if (w->n_logs == 0)
         return;
     for (j = 0; j < w->n_logs; j++) {
@@ -290,7 +289,7 @@ static void search_from(const search *s, double *logs, double *before, double *g
     at.value = evidence_at(s, at.logs);
     climb(s, &at);
     memcpy(logs, at.logs, (size_t)w->n_logs * sizeof *logs);
-    *gain = at.value - *before;
+    evidence[1] = at.value;
 }
 
 /* Whether the rows of all parts lie within those of the clusters. */
@@ -307,14 +306,14 @@ static int are_parts(const mapdpm_alike_parts *parts, int64_t size)
 }
 
 int mapdpm_largest_evidence(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
-                            const mapdpm_alike_parts *parts, const mapdpm_widths *widths, double *logs, double *before,
-                            double *gains)
+                            const mapdpm_alike_parts *parts, const mapdpm_widths *widths, double *logs,
+                            double *evidence)
 {
     search s;
     int64_t i;
 
-    if (!is_batch_call(problem, clusters) || workspace == NULL || logs == NULL || before == NULL || gains == NULL ||
-        problem->verbs || is_full(problem->family) || problem->family == MAPDPM_SQUARED_DISTANCE ||
+    if (!is_batch_call(problem, clusters) || workspace == NULL || logs == NULL || evidence == NULL || problem->verbs ||
+        is_full(problem->family) || problem->family == MAPDPM_SQUARED_DISTANCE ||
         !are_parts(parts, statistics_size(problem)))
         return MAPDPM_E_ARGUMENT;
     s.n_parameters = plain_family(problem->family) == MAPDPM_NORMAL_GAMMA ? 2 * problem->n_features + 2
@@ -330,7 +329,7 @@ int mapdpm_largest_evidence(const mapdpm_problem *problem, const mapdpm_clusters
     s.marginals = s.parameters + s.n_parameters;
     for (i = 0; i < parts->n_parts; i++) {
         s.rows = clusters->rows + parts->at[i];
-        search_from(&s, logs, before + i, gains + i);
+        search_from(&s, logs, evidence + 2 * i);
         s.widths.parameters += s.n_parameters;
         s.widths.low += widths->n_logs;
         s.widths.high += widths->n_logs;
@@ -340,13 +339,13 @@ int mapdpm_largest_evidence(const mapdpm_problem *problem, const mapdpm_clusters
 }
 
 int mapdpm_largest_full_evidence(const mapdpm_full_clusters *clusters, const mapdpm_widths *widths, double *logs,
-                                 double *before, double *gain)
+                                 double *evidence)
 {
     double parameters[FULL_PARAMETERS];
     search s;
 
     if (clusters == NULL || clusters->n_clusters < 0 || clusters->n_features < 1 || clusters->counts == NULL ||
-        clusters->squares == NULL || clusters->pulls == NULL || logs == NULL || before == NULL || gain == NULL ||
+        clusters->squares == NULL || clusters->pulls == NULL || logs == NULL || evidence == NULL ||
         !are_widths(widths, FULL_PARAMETERS, 1))
         return MAPDPM_E_ARGUMENT;
     s.problem = NULL;
@@ -358,6 +357,6 @@ int mapdpm_largest_full_evidence(const mapdpm_full_clusters *clusters, const map
     s.n_parameters = FULL_PARAMETERS;
     s.parameters = parameters;
     s.marginals = NULL;
-    search_from(&s, logs, before, gain);
+    search_from(&s, logs, evidence);
     return MAPDPM_OK;
 }

@@ -23,7 +23,7 @@ static const int64_t known_logs[MOST_PARAMETERS] = {-1, -1, -1, 0, 0, 0, 1, 1, 1
 static const double low[LOGS] = {-6.0, -5.0, -1.0}, high[LOGS] = {2.0, 5.0, 3.0};
 
 /* The sum of the log marginals where the parameters are changed by hand. */
-static double evidence(const mapdpm_problem *made_by, const mapdpm_widths *w, const double *logs)
+static double evidence_of(const mapdpm_problem *made_by, const mapdpm_widths *w, const double *logs)
 {
     double parameters[MOST_PARAMETERS], marginals[CAPACITY], total = 0.0;
     mapdpm_problem p = *made_by;
@@ -46,16 +46,16 @@ static void test_family(int32_t family, const double *parameters, const int64_t 
                               .parameters = parameters, .alpha = 1.0};
     const mapdpm_widths w = {n_logs, parameters, log_of, low, high, 0.03, 1e-5};
     const mapdpm_alike_parts whole = {1, &from_the_first, statistics_size(&p)};
-    double logs[LOGS] = {9.0, -1.0, 0.5}, start[LOGS], before, gain, best;
+    double logs[LOGS] = {9.0, -1.0, 0.5}, start[LOGS], evidence[2], best;
     int64_t j, step;
 
     CHECK_OK(mapdpm_statistics(&p, z, workspace));
     memcpy(start, logs, sizeof logs);
-    CHECK_OK(mapdpm_largest_evidence(&p, z, workspace, &whole, &w, logs, &before, &gain));
-    best = evidence(&p, &w, logs);
-    CHECK(fabs(before - evidence(&p, &w, start)) < 1e-9 * fabs(before));
-    CHECK(fabs(before + gain - best) < 1e-9 * fabs(best));
-    CHECK(gain > 0.0);
+    CHECK_OK(mapdpm_largest_evidence(&p, z, workspace, &whole, &w, logs, evidence));
+    best = evidence_of(&p, &w, logs);
+    CHECK(fabs(evidence[0] - evidence_of(&p, &w, start)) < 1e-9 * fabs(evidence[0]));
+    CHECK(fabs(evidence[1] - best) < 1e-9 * fabs(best));
+    CHECK(evidence[1] > evidence[0]);
     for (j = 0; j < n_logs; j++) {
         CHECK(logs[j] >= low[j] && logs[j] <= high[j]);
         for (step = -10; step <= 10; step++) {
@@ -64,7 +64,7 @@ static void test_family(int32_t family, const double *parameters, const int64_t 
             memcpy(other, logs, sizeof logs);
             other[j] += 0.2 * (double)step;
             if (other[j] >= low[j] && other[j] <= high[j])
-                CHECK(evidence(&p, &w, other) < best + 1e-3 * fabs(best));
+                CHECK(evidence_of(&p, &w, other) < best + 1e-3 * fabs(best));
         }
     }
 }
@@ -103,14 +103,14 @@ static void test_full(void)
     static const int64_t log_of[] = {0, 1, 2}, stays[] = {0, -1, 1};
     mapdpm_full_clusters full = {3, 2, sizes, squares, pulls, -5.0};
     mapdpm_widths w = {LOGS, parameters, log_of, from, to, 1e-4, 1e-12};
-    double logs[LOGS] = {3.0, -0.5, 0.5}, before, gain, best;
+    double logs[LOGS] = {3.0, -0.5, 0.5}, evidence[2], best;
     int64_t j, step;
 
-    CHECK_OK(mapdpm_largest_full_evidence(&full, &w, logs, &before, &gain));
+    CHECK_OK(mapdpm_largest_full_evidence(&full, &w, logs, evidence));
     best = full_evidence(&full, &w, logs);
-    CHECK(fabs(before - full_evidence(&full, &w, (const double[]){3.0, -0.5, 0.5})) < 1e-9 * fabs(before));
-    CHECK(fabs(before + gain - best) < 1e-9 * fabs(best));
-    CHECK(gain > 0.0);
+    CHECK(fabs(evidence[0] - full_evidence(&full, &w, (const double[]){3.0, -0.5, 0.5})) < 1e-9 * fabs(evidence[0]));
+    CHECK(fabs(evidence[1] - best) < 1e-9 * fabs(best));
+    CHECK(evidence[1] > evidence[0]);
     for (j = 0; j < LOGS; j++)
         for (step = -10; step <= 10; step++) {
             double other[LOGS];
@@ -122,23 +122,22 @@ static void test_full(void)
         }
     w.log_of = stays;
     w.n_logs = 2;
-    CHECK_OK(mapdpm_largest_full_evidence(&full, &w, logs, &before, &gain));
+    CHECK_OK(mapdpm_largest_full_evidence(&full, &w, logs, evidence));
     full.n_clusters = 0;
-    CHECK_OK(mapdpm_largest_full_evidence(&full, &w, logs, &before, &gain));
-    CHECK(gain == 0.0);
+    CHECK_OK(mapdpm_largest_full_evidence(&full, &w, logs, evidence));
+    CHECK(evidence[0] == full.constant && evidence[1] == full.constant);
 #define REFUSED(place, value)                                                                                         \
-    CHECK_WITH(place, value, mapdpm_largest_full_evidence(&full, &w, logs, &before, &gain) == MAPDPM_E_ARGUMENT)
+    CHECK_WITH(place, value, mapdpm_largest_full_evidence(&full, &w, logs, evidence) == MAPDPM_E_ARGUMENT)
     REFUSED(full.n_clusters, -1);
     REFUSED(full.n_features, 0);
     REFUSED(full.counts, NULL);
     REFUSED(full.squares, NULL);
     REFUSED(full.pulls, NULL);
     REFUSED(w.n_logs, 1);
-    CHECK_REFUSED(mapdpm_largest_full_evidence(NULL, &w, logs, &before, &gain));
-    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, NULL, logs, &before, &gain));
-    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, &w, NULL, &before, &gain));
-    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, &w, logs, NULL, &gain));
-    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, &w, logs, &before, NULL));
+    CHECK_REFUSED(mapdpm_largest_full_evidence(NULL, &w, logs, evidence));
+    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, NULL, logs, evidence));
+    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, &w, NULL, evidence));
+    CHECK_REFUSED(mapdpm_largest_full_evidence(&full, &w, logs, NULL));
 }
 
 /* Each of two parts of wider rows finds what the same rows by themselves find, and none is sought where none moves. */
@@ -151,7 +150,7 @@ static void test_parts(void)
     const mapdpm_clusters of_both = {CAPACITY, labels, counts, wide, NULL};
     const int64_t size = statistics_size(&p), at[] = {1, 1 + size + GAP};
     const mapdpm_alike_parts both = {2, at, WIDE}, one = {1, &from_the_first, size};
-    double parameters[2][OF_GAMMA], from[2][LOGS], to[2][LOGS], logs[2][LOGS], before[2], gains[2];
+    double parameters[2][OF_GAMMA], from[2][LOGS], to[2][LOGS], logs[2][LOGS], evidence[2][2];
     mapdpm_widths w = {LOGS, parameters[0], gamma_logs, from[0], to[0], 0.03, 1e-5};
     int64_t part, k, i;
 
@@ -167,23 +166,23 @@ static void test_parts(void)
             logs[part][i] = 0.25 * (double)(i - part);
         }
     }
-    CHECK_OK(mapdpm_largest_evidence(&p, &of_both, workspace, &both, &w, logs[0], before, gains));
+    CHECK_OK(mapdpm_largest_evidence(&p, &of_both, workspace, &both, &w, logs[0], evidence[0]));
     for (part = 0; part < 2; part++) {
         const mapdpm_widths own = {LOGS, parameters[part], gamma_logs, from[part], to[part], 0.03, 1e-5};
-        double alone[LOGS], start, gain;
+        double alone[LOGS], own_evidence[2];
 
         for (i = 0; i < LOGS; i++)
             alone[i] = 0.25 * (double)(i - part);
-        CHECK_OK(mapdpm_largest_evidence(&p, z, workspace, &one, &own, alone, &start, &gain));
+        CHECK_OK(mapdpm_largest_evidence(&p, z, workspace, &one, &own, alone, own_evidence));
         CHECK(memcmp(alone, logs[part], sizeof alone) == 0);
-        CHECK(before[part] == start && gains[part] == gain);
+        CHECK(memcmp(own_evidence, evidence[part], sizeof own_evidence) == 0);
     }
     CHECK(memcmp(logs[0], logs[1], sizeof logs[0]) != 0);
     w.n_logs = 0;
     w.log_of = none;
-    CHECK_OK(mapdpm_largest_evidence(&p, &of_both, workspace, &both, &w, logs[0], before, gains));
-    CHECK(gains[0] == 0.0 && gains[1] == 0.0);
-    CHECK(before[0] == evidence(&p, &w, logs[0]));
+    CHECK_OK(mapdpm_largest_evidence(&p, &of_both, workspace, &both, &w, logs[0], evidence[0]));
+    CHECK(evidence[0][0] == evidence_of(&p, &w, logs[0]));
+    CHECK(evidence[0][1] == evidence[0][0] && evidence[1][1] == evidence[1][0]);
 }
 
 static void test_arguments(void)
@@ -192,19 +191,18 @@ static void test_arguments(void)
                         .parameters = gamma_parameters, .alpha = 1.0};
     mapdpm_widths w = {LOGS, gamma_parameters, gamma_logs, low, high, 0.03, 1e-5};
     mapdpm_alike_parts whole = {1, &from_the_first, diagonal_size(D)};
-    double logs[LOGS] = {0.0, 0.0, 0.0}, before, gain;
+    double logs[LOGS] = {0.0, 0.0, 0.0}, evidence[2];
 
-    CHECK_REFUSED(mapdpm_largest_evidence(NULL, z, workspace, &whole, &w, logs, &before, &gain));
-    CHECK_REFUSED(mapdpm_largest_evidence(&p, NULL, workspace, &whole, &w, logs, &before, &gain));
-    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, NULL, &whole, &w, logs, &before, &gain));
-    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, NULL, &w, logs, &before, &gain));
-    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, &whole, NULL, logs, &before, &gain));
-    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, &whole, &w, NULL, &before, &gain));
-    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, &whole, &w, logs, NULL, &gain));
-    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, &whole, &w, logs, &before, NULL));
+    CHECK_REFUSED(mapdpm_largest_evidence(NULL, z, workspace, &whole, &w, logs, evidence));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, NULL, workspace, &whole, &w, logs, evidence));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, NULL, &whole, &w, logs, evidence));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, NULL, &w, logs, evidence));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, &whole, NULL, logs, evidence));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, &whole, &w, NULL, evidence));
+    CHECK_REFUSED(mapdpm_largest_evidence(&p, z, workspace, &whole, &w, logs, NULL));
 #define WRONG(place, value)                                                                                           \
     CHECK_WITH(place, value,                                                                                          \
-               mapdpm_largest_evidence(&p, z, workspace, &whole, &w, logs, &before, &gain) == MAPDPM_E_ARGUMENT)
+               mapdpm_largest_evidence(&p, z, workspace, &whole, &w, logs, evidence) == MAPDPM_E_ARGUMENT)
     WRONG(w.n_logs, LOGS - 1); /* an entry has a logarithm that is not there */
     WRONG(w.n_logs, 5);
     WRONG(w.n_logs, -1);

@@ -22,7 +22,7 @@ _MOST_OF_FULL = 1 << 14  # clusters times columns of full covariances; the searc
 
 
 class _Kind(NamedTuple):
-    """What is the same of parts whose priors one call of C seeks; that of full covariances holds one part."""
+    """The properties that parts share whose priors one call of C seeks."""
 
     family: type[Any]
     skips: bool
@@ -83,11 +83,10 @@ def _of_alike(state: ClusterState, parts: list[Part], kind: _Kind, expired: Call
     widths = _widths(names, parameters, prior_of(bases[0]), (low, high, *kind.tolerances))
     starts = np.array([part.row.start for part in parts])
     alike = Struct("mapdpm_alike_parts", {"n_parts": len(parts), "at": starts, "row_size": state.rows.shape[1]})
-    before, gains = np.empty((2, len(parts)))
-    model = without_points(parts[0].made_by, None)
-    run("largest_evidence", model, state, SPACE, alike, widths, found, before, gains)
+    model, ends = without_points(parts[0].made_by, None), np.empty((len(parts), 2))
+    run("largest_evidence", model, state, SPACE, alike, widths, found, ends)
     places = found if sought else [part.place for part in parts]
-    return [Climbed(*each) for each in zip(places, before.tolist(), gains.tolist(), strict=True)]
+    return [Climbed(place, *pair) for place, pair in zip(places, ends.tolist(), strict=True)]
 
 
 def _of_full(backend: Any, state: ClusterState, part: Part, expired: Callable[[], bool]) -> Climbed:
@@ -102,9 +101,9 @@ def _of_full(backend: Any, state: ClusterState, part: Part, expired: Callable[[]
     clusters = Struct("mapdpm_full_clusters", shape | full._asdict())
     factor = {"c0": base.c0, "nu0": base.nu0, "psi0": 1.0}
     widths = _widths(sought.names, np.array([*factor.values()]), factor, sought.box)
-    found, (before, gain) = place.copy(), np.empty((2, 1))
-    run_without_problem("largest_full_evidence", clusters, widths, found, before, gain)
-    return Climbed(found, float(before[0]), float(gain[0]))
+    found, ends = place.copy(), np.empty(2)
+    run_without_problem("largest_full_evidence", clusters, widths, found, ends)
+    return Climbed(found, *ends.tolist())
 
 
 def _widths(names: tuple[str, ...], parameters: Matrix, prior: dict[str, Any], box: tuple[Any, ...]) -> Struct:

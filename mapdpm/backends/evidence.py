@@ -64,30 +64,38 @@ class Widths(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part of a product, or a family by itself: that of its rows, where they lie, and from where its prior climbs."""
+    """A part of a product, or a family by itself, whose prior is sought."""
 
     made_by: Any
-    """The likelihood of the rows."""
+    """The likelihood of its rows."""
     row: slice
-    """Of the rows of a state."""
+    """The place of its numbers in the rows of a state."""
     widths: Widths | None
     """None where the prior stays."""
     place: Vector
+    """The start of the search."""
 
 
 class Climbed(NamedTuple):
-    """The place of largest evidence, the evidence where the search began, and how much more it is at that place."""
+    """The place of largest evidence, and the evidence where the search began and at that place.
+
+    Where nothing is sought, or time is up, both are that under the prior of the rows.
+    """
 
     place: Vector
     before: float
-    """Where nothing is sought, or time is up, that under the prior of the rows."""
-    gain: float
+    after: float
+
+    @property
+    def gain(self) -> float:
+        """How much larger the evidence became."""
+        return self.after - self.before
 
 
 def largest_evidence(
     backend: Any, state: ClusterState, parts: Sequence[Part], expired: Callable[[], bool] = bool
 ) -> list[Climbed]:
-    """The place of largest evidence of each part for the clusters of ``state``, by a search from its own.
+    """The place of largest evidence of each part for the clusters of ``state``, by a search from its own start.
 
     O(K D) for each place that is tried. Where time is up, the place is the best so far.
     """
@@ -116,12 +124,13 @@ def _climbed(backend: Any, part: Part, state: ClusterState, expired: Callable[[]
     def evidence(there: Vector) -> float:
         return of_prior(widths.at(there))
 
-    found, before = largest(evidence, np.clip(place, *widths.box[:2]), widths.box, expired), evidence(place)
-    return Climbed(found, before, evidence(found) - before)
+    found = largest(evidence, np.clip(place, *widths.box[:2]), widths.box, expired)
+    return Climbed(found, evidence(place), evidence(found))
 
 
 def _unmoved(backend: Any, part: Part, state: ClusterState) -> Climbed:
-    return Climbed(part.place, float(backend.log_marginals(part.made_by, state).sum()), 0.0)
+    evidence = float(backend.log_marginals(part.made_by, state).sum())
+    return Climbed(part.place, evidence, evidence)
 
 
 def largest(at: Callable[[Vector], float], logs: Vector, box: Box, expired: Callable[[], bool] = bool) -> Vector:

@@ -170,7 +170,7 @@ class WidthsOfParts:
         that under these.
         """
         found = self._climbed(mixture, backend, self.at(None), expired)
-        return np.array([each.before + each.gain for each in found]), np.concatenate([each.place for each in found])
+        return np.array([each.after for each in found]), np.concatenate([each.place for each in found])
 
     def _climbed(self, mixture: Mixture, backend: str, place: Vector, expired: Callable[[], bool]) -> list[Climbed]:
         """The best place of each part, by the backend where it knows the family, else by Python."""
