@@ -1,9 +1,12 @@
-"""The time of a default fit of few points with many columns: what it costs in D.
+"""The time of a default fit as columns grow in number, or clusters: CPU seconds.
 
-Run: python bench/wide.py [--rounds 3] > wide.jsonl. Two clusters, three standard deviations apart in each column; 5 and
-50 points, 250 to 4,000 columns, in turn in each round. A JSON line for each shape: the median of seconds of CPU, of
-``MAPDPM()`` and of ``MAPDPM(likelihood=None)``, the paper's prior, which does not look at the columns; and, for 100 to
-400 columns, of full covariances for 200 points.
+Run: python bench/growth.py [--rounds 3] > growth.jsonl. A JSON line for each shape and fit, with the median of the
+rounds:
+
+- two clusters, three standard deviations apart in each column: 5 and 50 points, 250 to 4,000 columns, by ``MAPDPM()``
+  and by ``MAPDPM(likelihood=None)``, the paper's prior, which does not look at the columns;
+- the same with 200 points and 100 to 400 columns, by full covariances;
+- a thin spiral, which is no cluster: the more points, the more clusters.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import argparse
 import json
 import time
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 from machine import about
@@ -19,23 +23,36 @@ from numpy.typing import NDArray
 
 from mapdpm import MAPDPM
 
-_SHAPES = [(N, D) for N in (5, 50) for D in (250, 500, 1000, 2000, 4000)] + [(200, D) for D in (100, 200, 400)]
-_APART = 3.0
-_MANY = 200  # points, which full covariances need
+_COLUMNS = (250, 500, 1000, 2000, 4000)
+_OF_FULL = (100, 200, 400)
+_POINTS = (3125, 6250, 12_500, 25_000)
+_NOISE = 0.002
 
 
-def made(N: int, D: int) -> NDArray[np.float64]:
-    """Two clusters of points."""
+def two_clusters(N: int, D: int) -> NDArray[np.float64]:
+    """Points of two clusters."""
     X = np.random.default_rng([N, D]).normal(size=(N, D))
-    X[: N // 2] += _APART
+    X[: N // 2] += 3.0
     return X
 
 
-def models(N: int) -> dict[str, MAPDPM]:
-    """The fits that are timed for ``N`` points, by name."""
-    if N == _MANY:
-        return {"full": MAPDPM(covariance="full")}
-    return {"default": MAPDPM(), "paper": MAPDPM(likelihood=None)}
+def spiral(N: int) -> NDArray[np.float64]:
+    """Three turns."""
+    rng = np.random.default_rng(N)
+    t = rng.uniform(1.0, 6.0 * np.pi, N)
+    return np.column_stack([t * np.cos(t), t * np.sin(t)]) + _NOISE * rng.normal(size=(N, 2))
+
+
+def cases() -> Iterator[tuple[str, MAPDPM, NDArray[np.float64]]]:
+    """The fits that are timed: a name, the model and its points."""
+    for N in (5, 50):
+        for D in _COLUMNS:
+            yield "default", MAPDPM(), two_clusters(N, D)
+            yield "paper", MAPDPM(likelihood=None), two_clusters(N, D)
+    for D in _OF_FULL:
+        yield "full", MAPDPM(covariance="full"), two_clusters(200, D)
+    for N in _POINTS:
+        yield "spiral", MAPDPM(), spiral(N)
 
 
 def main() -> None:
@@ -44,17 +61,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     rounds = parser.parse_args().rounds
     warnings.simplefilter("ignore")
-    seconds: dict[tuple[int, int, str], list[float]] = {}
+    seconds: dict[tuple[str, int, int, int], list[float]] = {}
     for _ in range(rounds):
-        for N, D in _SHAPES:
-            for name, model in models(N).items():
-                X, start = made(N, D), time.process_time()
-                model.fit(X)
-                seconds.setdefault((N, D, name), []).append(time.process_time() - start)
-    for (N, D, name), all_seconds in seconds.items():
-        took = float(np.median(all_seconds))
-        figures = {"points": N, "columns": D, "fit": name, "cpu_s": took, "ms_a_column": 1000.0 * took / D}
-        print(json.dumps({"bench": "wide", **figures, **about()}), flush=True)
+        for name, model, X in cases():
+            start = time.process_time()
+            model.fit(X)
+            took = time.process_time() - start
+            seconds.setdefault((name, *X.shape, model.n_clusters_), []).append(took)
+    for (name, N, D, K), found in seconds.items():
+        took = float(np.median(found))
+        figures = {"fit": name, "points": N, "columns": D, "clusters": K, "cpu_s": took, "ms_a_column": 1e3 * took / D}
+        print(json.dumps({"bench": "growth", **figures, **about()}), flush=True)
 
 
 if __name__ == "__main__":
