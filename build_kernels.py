@@ -1,8 +1,8 @@
 """The compiled modules ``mapdpm.backends._c32`` and ``_c64``: the same C sources for float and for double.
 
-Some sources are the verbs of the likelihoods, which mapdpm/translation writes in C into build/families. setup.py names
-the two builders at the end. Python sees the declarations between the markers in the headers. Whatever is built has the
-two files of c_kernels/amalgamate.py, too.
+``_c16`` is the learner in whole numbers. Some sources are the verbs of the likelihoods, which mapdpm/translation writes
+in C into build/families. setup.py names the builders at the end. Python sees the declarations between the markers in
+the headers. Whatever is built has the two files of c_kernels/amalgamate.py, too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from cffi import FFI
 
 _ROOT = Path(__file__).resolve().parent
 _KERNELS = "c_kernels"  # relative to the root, as setuptools requires of sources
-_HEADERS = ("mapdpm.h", "mapdpm_verbs.h", "mapdpm_batch.h")
+_HEADERS = ("mapdpm_codes.h", "mapdpm.h", "mapdpm_verbs.h", "mapdpm_batch.h")
+_HEADERS_OF_INTEGERS = ("mapdpm_codes.h", "mapdpm_int.h")
+_INTEGERS = f"{_KERNELS}/integers/"
 _FAMILIES = "build/families"
 _BEGIN, _END = "/* cdef: begin */", "/* cdef: end */"
 
@@ -147,6 +149,11 @@ def _files(ending: str) -> list[str]:
     return sorted(path.relative_to(_ROOT).as_posix() for path in found)
 
 
+def _sources_of_reals() -> list[str]:
+    """The sources that compute in float or double."""
+    return [path for path in _files(".c") if not path.startswith(_INTEGERS)]
+
+
 def builder(module: str, real: str) -> FFI:
     """Return the cffi builder of the extension ``module`` whose ``mapdpm_real`` is the C type ``real``."""
     ffi = FFI()
@@ -154,7 +161,7 @@ def builder(module: str, real: str) -> FFI:
     ffi.set_source(
         module,
         f'#include "mapdpm_batch.h"\n{_OF_FAMILIES}{_FOR_PYTHON_SOURCE}',
-        sources=[*_files(".c"), *_WRITTEN],
+        sources=[*_sources_of_reals(), *_WRITTEN],
         depends=_files(".h"),
         include_dirs=[_KERNELS],
         define_macros=[
@@ -168,6 +175,23 @@ def builder(module: str, real: str) -> FFI:
         ],
         extra_compile_args=_FLAGS,
         libraries=["m"] if os.name == "posix" else [],
+        py_limited_api=True,
+    )
+    return ffi
+
+
+def builder_of_integers(module: str) -> FFI:
+    """Return the cffi builder of the learner in whole numbers."""
+    ffi = FFI()
+    ffi.cdef("".join(map(declarations, _HEADERS_OF_INTEGERS)))
+    ffi.set_source(
+        module,
+        '#include "mapdpm.h"\n',
+        sources=[f"{_KERNELS}/mapdpm.c", *(path for path in _files(".c") if path.startswith(_INTEGERS))],
+        depends=_files(".h"),
+        include_dirs=[_KERNELS],
+        define_macros=[("MAPDPM_REAL", "int")],
+        extra_compile_args=_FLAGS,
         py_limited_api=True,
     )
     return ffi
@@ -194,7 +218,7 @@ def load_clone(clone: str, folder: Path, common: Path | None = None) -> tuple[An
     switches = [f"-DMAPDPM_{name}" for name in parts]
     folders = [f"-I{sysconfig.get_path('include')}", f"-I{_ROOT / _KERNELS}"]
     compiling = [shutil.which("gcc") or "gcc", *_FLAGS, *switches, *folders, "-fPIC"]
-    sources = [str(_ROOT / path) for path in (*_files(".c"), *_WRITTEN)]
+    sources = [str(_ROOT / path) for path in (*_sources_of_reals(), *_WRITTEN)]
     changed = _sources_with_clones(compiling, sources)
     same, objects = sorted({*sources} - {*changed}), common or folder
     if not list(objects.glob("*.o")):
@@ -219,3 +243,4 @@ CLONES = {
 
 float32 = builder("mapdpm.backends._c32", "float")
 float64 = builder("mapdpm.backends._c64", "double")
+int16 = builder_of_integers("mapdpm.backends._c16")

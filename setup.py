@@ -11,9 +11,9 @@ from setuptools.command.editable_wheel import editable_wheel
 
 
 class SeparateObjects(build_ext):
-    """Gives each extension its own folder of objects: both compile the same sources, for different reals.
+    """Gives each extension its own folder of objects: they compile the same sources, for different reals.
 
-    The two extensions are built at the same time, so each needs a folder of its own.
+    The extensions are built at the same time, so each needs a folder of its own.
     """
 
     def initialize_options(self):  # noqa: ANN201
@@ -57,7 +57,7 @@ class EditableByPath(editable_wheel):
 STABLE = {} if sysconfig.get_config_var("Py_GIL_DISABLED") else {"bdist_wheel": {"py_limited_api": "cp311"}}
 
 setup(
-    cffi_modules=["build_kernels.py:float32", "build_kernels.py:float64"],
+    cffi_modules=["build_kernels.py:float32", "build_kernels.py:float64", "build_kernels.py:int16"],
     cmdclass={"build_ext": SeparateObjects, "build_py": NoModulesBesideData, "editable_wheel": EditableByPath},
     options=STABLE,
 )

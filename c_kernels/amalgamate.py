@@ -22,10 +22,19 @@ ROOMS = (  # README.md says what each holds
     "surprise",
     "stream",
     "gateway",
+    "integers",
     "features",
 )
+SHARED = ("learner/mapdpm_policy.h", "mapdpm.c")  # by all real types
+INTEGERS = (
+    "integers/moments.c",
+    "integers/score.c",
+    "integers/changes.c",
+    "integers/room.c",
+    "integers/learner.c",
+    "integers/snapshot.c",
+)
 SOURCES = (
-    "mapdpm.c",
     "files/snapshot.c",
     "stream/stream.c",
     "stream/queries.c",
@@ -81,6 +90,7 @@ SOURCES = (
     "features/features_kinds.c",
     "features/features_snapshot.c",
 )
+HEADERS = ("mapdpm.h", "mapdpm_codes.h", "mapdpm_int.h")  # which become one
 TOP = """/* SPDX-License-Identifier: BSD-3-Clause
  * {copyright}
  *
@@ -119,7 +129,7 @@ def licence() -> str:
 
 def amalgamated() -> str:
     """Return the text of mapdpm.c: all of SOURCES, and the headers that they include."""
-    lines, taken = [top("mapdpm.c") + licence() + PROLOGUE], {"mapdpm.h"}
+    lines, taken = [top("mapdpm.c") + licence() + PROLOGUE], set(HEADERS)
 
     def take(name: str) -> None:
         taken.add(name)
@@ -131,15 +141,31 @@ def amalgamated() -> str:
             elif include[1] not in taken:
                 take(include[1])
 
+    for source in SHARED:
+        take(source)
+    lines.append("#if MAPDPM_INTEGERS")
+    for source in INTEGERS:
+        take(source)
+    lines.append("#else")
     for source in SOURCES:
         take(source)
-    lines.append(EPILOGUE)
+    lines.append("#endif /* MAPDPM_INTEGERS */" + EPILOGUE)
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines) + "\n")
+
+
+def header() -> str:
+    """Return the text of mapdpm.h, with the parts that it includes."""
+    text = (HERE / HEADERS[0]).read_text()
+    for part in HEADERS[1:]:
+        text = text.replace(
+            f'#include "{part}"\n', f"\n/* ==== {part} {'=' * (110 - len(part))} */\n\n{(HERE / part).read_text()}\n"
+        )
+    return re.sub(r"\n{3,}", "\n\n", top("mapdpm.h") + text)
 
 
 def current() -> pathlib.Path:
     """Return the folder of the two files, which are written where they are not current."""
-    texts = {"mapdpm.h": top("mapdpm.h") + (HERE / "mapdpm.h").read_text(), "mapdpm.c": amalgamated()}
+    texts = {"mapdpm.h": header(), "mapdpm.c": amalgamated()}
     for name, text in texts.items():
         path = PAIR / name
         if not path.exists() or path.read_text() != text:

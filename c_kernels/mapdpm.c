@@ -26,6 +26,22 @@ const char *mapdpm_error_name(int error)
 #endif
 }
 
+uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
+{
+    static const uint32_t nibble[16] = {0x00000000u, 0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u,
+                                        0x4db26158u, 0x5005713cu, 0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu,
+                                        0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu};
+    size_t i;
+
+    crc = ~crc;
+    for (i = 0; i < n; i++) {
+        crc = (crc >> 4) ^ nibble[(crc ^ bytes[i]) & 15u];
+        crc = (crc >> 4) ^ nibble[(crc ^ (uint32_t)(bytes[i] >> 4)) & 15u];
+    }
+    return ~crc;
+}
+
+#if !MAPDPM_INTEGERS
 size_t mapdpm_n_parameters(int32_t family, uint32_t n_features)
 {
     const size_t D = n_features;
@@ -39,3 +55,4 @@ size_t mapdpm_n_parameters(int32_t family, uint32_t n_features)
         return 0;
     }
 }
+#endif

@@ -4,8 +4,9 @@
  * allocated, and nothing is global.
  *
  * Functions return 0 or a negative mapdpm_error. A program has one real type: compile all files with the same
- * -DMAPDPM_REAL=float or -DMAPDPM_REAL=double (the default, except on Arduino). docs/c-library.md lists the other
- * switches. A program may set all of them in a header of its own: -DMAPDPM_CONFIG='"my_config.h"'.
+ * -DMAPDPM_REAL=float or -DMAPDPM_REAL=double (the default, except on Arduino), or with -DMAPDPM_REAL=int for the learner in
+ * whole numbers (mapdpm_int.h). docs/c-library.md lists the other switches. A program may set all of them in a header of its
+ * own: -DMAPDPM_CONFIG='"my_config.h"'.
  */
 #ifndef MAPDPM_H
 #define MAPDPM_H
@@ -35,13 +36,26 @@ extern "C" {
 #define MAPDPM_REAL double
 #endif
 #endif
+
+#define MAPDPM_OF_REAL(name, real) name##_##real
+#define MAPDPM_BY_REAL(name, real) MAPDPM_OF_REAL(name, real)
+
+/* Whether the real type is int; the preprocessor cannot compare names. */
+#define MAPDPM_HAS_INTEGERS_int 1
+#define MAPDPM_HAS_INTEGERS_float 0
+#define MAPDPM_HAS_INTEGERS_double 0
+#define MAPDPM_INTEGERS MAPDPM_BY_REAL(MAPDPM_HAS_INTEGERS, MAPDPM_REAL)
+
+#include "mapdpm_codes.h"
+#if MAPDPM_INTEGERS
+#include "mapdpm_int.h"
+#else
+
 typedef MAPDPM_REAL mapdpm_real;
 
 /* The linker knows the functions that make objects, and those that most points go through, by names with the real type:
  * mapdpm_init_float. So it refuses a library that was compiled for the other one, by "undefined reference to
  * mapdpm_init_double" in a program of double (decision 146). */
-#define MAPDPM_OF_REAL(name, real) name##_##real
-#define MAPDPM_BY_REAL(name, real) MAPDPM_OF_REAL(name, real)
 #define mapdpm_model_read MAPDPM_BY_REAL(mapdpm_model_read, MAPDPM_REAL)
 #define mapdpm_init MAPDPM_BY_REAL(mapdpm_init, MAPDPM_REAL)
 #define mapdpm_learn MAPDPM_BY_REAL(mapdpm_learn, MAPDPM_REAL)
@@ -58,7 +72,6 @@ typedef MAPDPM_REAL mapdpm_real;
  * of options.warmup W, options.window N and options.missing M (0 or 1). In float every sum has a second real, which
  * holds what rounding lost. */
 #define MAPDPM_STREAM_HEAD (2 * 8 + 8 + 22 * 4 + 10 * sizeof(mapdpm_real))
-#define MAPDPM_EVENTS(K) (2 * (K))
 #define MAPDPM_HALF_REALS(D, M) (1 + (2 + (size_t)(M)) * (size_t)(D))
 #define MAPDPM_SLOT_REALS(D, M) ((sizeof(mapdpm_real) == 4 ? 4 : 3) * MAPDPM_HALF_REALS(D, M) + 1)
 #define MAPDPM_KEPT_BYTES(D, W, N)                                                                                     \
@@ -108,32 +121,8 @@ typedef MAPDPM_REAL mapdpm_real;
 /* The further bytes of a learner that finds the steps of its features. */
 #define MAPDPM_RESOLUTION_BYTES(D) ((2 * (size_t)(D) * sizeof(mapdpm_real) + 7) / 8 * 8)
 
-/* The id of no cluster, and the number of no group. */
-#define MAPDPM_NO_ID UINT32_C(0xffffffff)
-
 /* Python reads the declarations between the two markers (build_kernels.py). */
 /* cdef: begin */
-enum mapdpm_error {
-    MAPDPM_OK = 0,
-    MAPDPM_E_ARGUMENT = -1,  /* a null pointer, or a size out of range */
-    MAPDPM_E_SPACE = -2,     /* the given memory or buffer is too small */
-    MAPDPM_E_FOREIGN = -3,   /* not a mapdpm model */
-    MAPDPM_E_TRUNCATED = -4, /* the file is shorter than its header says */
-    MAPDPM_E_DAMAGED = -5,   /* the CRC or a field is wrong */
-    MAPDPM_E_NEWER = -6,     /* written in a newer format than this library reads */
-    MAPDPM_E_REAL = -7,      /* written with the other real type: save with dtype "float32" or "float64" */
-    MAPDPM_E_KIND = -8,      /* a batch model instead of a stream, or the reverse; or other switches */
-    MAPDPM_E_NUMBER = -9,    /* an entry is NaN or infinite; with missing values: one is infinite, or all are NaN */
-    MAPDPM_E_RANGE = -10,    /* an entry too far from the prior mean for its square, or too large a weight */
-    MAPDPM_E_FULL = -11,     /* a point opens a cluster, but no slot is free, with MAPDPM_FULL_ERROR */
-    MAPDPM_E_IDS = -12,      /* all 2^32 - 1 ids are used up */
-    MAPDPM_E_TIME = -13,     /* time went backwards, or learn and learn_at were mixed */
-    MAPDPM_E_UNKNOWN = -14,  /* an id that was never given, or whose cluster ended before the oldest event kept */
-    MAPDPM_E_WARMING = -15,  /* the warm-up is not over: there are no clusters yet */
-    MAPDPM_E_GROUP = -16,    /* no group was set; or it is new, all groups are taken, and none may be replaced */
-    MAPDPM_E_ARITHMETIC = -17 /* arithmetic differs from that of other builds: mapdpm_selftest */
-};
-
 enum mapdpm_family {
     MAPDPM_NORMAL_GAMMA = 1,          /* parameters: m0[D], c0, a0, b0[D] */
     MAPDPM_NORMAL_KNOWN_VARIANCE = 2, /* parameters: m0[D], prior_variance[D], variance[D] */
@@ -154,10 +143,6 @@ typedef struct mapdpm_model {
     mapdpm_real *statistics; /* [n_clusters][1 + 2 n_features]: weight, mean, sum of squared deviations */
     uint64_t *counts;        /* [n_clusters], in points */
 } mapdpm_model;
-
-const char *mapdpm_version(void);
-const char *mapdpm_error_name(int error);
-int mapdpm_real_size(void);
 
 /* Whether this program computes the same bits as all others: MAPDPM_OK, or MAPDPM_E_ARITHMETIC if a flag of the
  * compiler or the linker, or a mode of the processor changes arithmetic. Takes no memory. Call it once, in a test or at
@@ -185,30 +170,10 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
 
 /* ---- streams: learning without end in fixed memory --------------------------------------------------------------- */
 
-/* The policy for a point that opens a cluster when no slot is free. */
-enum mapdpm_when_full {
-    MAPDPM_FULL_LEAST_LOSS = 0, /* the cheaper of the next two */
-    MAPDPM_FULL_MERGE = 1,      /* merge the two clusters whose merge costs the log joint least */
-    MAPDPM_FULL_EVICT = 2,      /* remove the cluster whose removal costs least */
-    MAPDPM_FULL_REFUSE = 3,     /* the point joins the best existing cluster */
-    MAPDPM_FULL_ERROR = 4       /* MAPDPM_E_FULL; nothing changes */
-};
-
 /* The policy for a new group when all groups are taken. */
 enum mapdpm_when_groups_full {
     MAPDPM_GROUPS_ERROR = 0,  /* MAPDPM_E_GROUP; nothing changes */
     MAPDPM_GROUPS_REPLACE = 1 /* it takes the place of the group that was seen least recently */
-};
-
-enum mapdpm_event_kind {
-    MAPDPM_CREATED = 1, /* id */
-    MAPDPM_SPLIT = 2,   /* id stays with the heavier part; other is the new one */
-    MAPDPM_MERGED = 3,  /* id is now part of other */
-    MAPDPM_EVICTED = 4, /* id, to free a slot */
-    MAPDPM_AGED = 5,    /* id, whose weight has decayed too far */
-    MAPDPM_PRIOR = 6,   /* no cluster: the prior of the warm-up was revisited, and has changed */
-    MAPDPM_RELEVANT = 7,  /* id is a feature: it carries clusters from now on */
-    MAPDPM_IRRELEVANT = 8 /* id is a feature: it carries none any more */
 };
 
 typedef struct mapdpm_options {
@@ -245,13 +210,6 @@ typedef struct mapdpm_options {
                                     * MAPDPM_RESOLUTION, 1 only with a warm-up) */
     const mapdpm_real *steps;      /* [n_features], 0 where values are exact */
 } mapdpm_options;
-
-typedef struct mapdpm_event {
-    uint32_t kind;
-    uint32_t id;
-    uint32_t other;
-    uint32_t when; /* number of the point, modulo 2^32 */
-} mapdpm_event;
 
 /* A cluster at the current time. The weight is weight + weight_low; the second term matters in float only. */
 typedef struct mapdpm_cluster {
@@ -732,10 +690,9 @@ int mapdpm_features_memory(const unsigned char *file, size_t file_bytes, size_t 
 
 /* Make a pipeline in the caller's memory from a file. Every field is checked. Python's additions are skipped. */
 int mapdpm_features_read(mapdpm_features *features, size_t bytes, const unsigned char *file, size_t file_bytes);
-
-/* The CRC-32 (of zlib and Ethernet) of n bytes, continued from crc; start with 0. */
-uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n);
 /* cdef: end */
+
+#endif /* MAPDPM_INTEGERS */
 
 #ifdef __cplusplus
 }

@@ -19,7 +19,7 @@ IN_A_WHEEL = {  # folders of the wheel, and the files of the sources that they h
     "mapdpm/c_kernels": ("c_kernels", ("*.[ch]", *(f"{room}/*" for room in ROOMS), "amalgamation/src/*")),
     "mapdpm/example_data": ("examples/data", ("smartwatch.csv", "README.md")),
 }
-MADE_FOR_A_WHEEL = ("mapdpm/backends/_c32.abi3.so", "mapdpm/backends/_c64.abi3.so")
+MADE_FOR_A_WHEEL = ("mapdpm/backends/_c16.abi3.so", "mapdpm/backends/_c32.abi3.so", "mapdpm/backends/_c64.abi3.so")
 ABOUT_A_WHEEL = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", "top_level.txt")
 # build/ has what a build writes, such as the C of the families
 NOT_IN_AN_SDIST = re.compile(

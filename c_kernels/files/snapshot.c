@@ -5,21 +5,6 @@
 /* The largest array of a model, so that sizes cannot overflow 64 bits. */
 #define LARGEST_ARRAY (UINT32_C(1) << 28)
 
-uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
-{
-    static const uint32_t nibble[16] = {0x00000000u, 0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u,
-                                        0x4db26158u, 0x5005713cu, 0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu,
-                                        0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu};
-    size_t i;
-
-    crc = ~crc;
-    for (i = 0; i < n; i++) {
-        crc = (crc >> 4) ^ nibble[(crc ^ bytes[i]) & 15u];
-        crc = (crc >> 4) ^ nibble[(crc ^ (uint32_t)(bytes[i] >> 4)) & 15u];
-    }
-    return ~crc;
-}
-
 static uint64_t n_reals(size_t n_parameters, uint64_t n_features, uint64_t n_clusters)
 {
     return 2 + n_features + n_parameters + n_clusters * (1 + 2 * n_features);

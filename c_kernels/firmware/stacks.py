@@ -123,7 +123,7 @@ def lines_of(library: str, files: tuple[str, ...]) -> tuple[range, ...]:
 
 def short_name(symbol: str) -> str:
     """Return the name of a public function without its prefix, and without the real type that some have at the end."""
-    return re.sub(r"_(float|double)$", "", symbol.removeprefix("mapdpm_"))
+    return re.sub(r"_(float|double|int)$", "", symbol.removeprefix("mapdpm_"))
 
 
 def public_in(names: str) -> set[str]:

@@ -30,7 +30,7 @@ static inline uint32_t random16(data_stream *g)
     return g->random >> 16;
 }
 
-/* The next point, in steps of 2^-15. Centres are at least 10 apart; the noise has a standard deviation of 1.15. With
+/* The next point, in steps of 2^-15; in whole numbers, 512 for 1. Centres are at least 10 apart; the noise has a standard deviation of 1.15. With
  * missing values each value is missing with probability 1/8, but never all. States last for 16 points or so, and overlap:
  * their centres are at least 2 apart. Learners that choose features get noise in the last
  * one of WARM_UP, and those that know steps halves in the first. Returns the number of the cluster. */
@@ -38,7 +38,10 @@ static inline uint32_t next_point(data_stream *g, mapdpm_real *x)
 {
     const uint32_t clusters = g->kind == FULL ? 11 : 6, next = random16(g) % clusters;
     const uint32_t c = g->kind == STATES && random16(g) % 16u > 0 ? g->cluster : next;
-    uint32_t d, i, missing = g->kind == MISSING ? random16(g) & random16(g) & random16(g) & 7u : 0u;
+#if !MAPDPM_INTEGERS
+    const uint32_t missing = g->kind == MISSING ? random16(g) & random16(g) & random16(g) & 7u : 0u;
+#endif
+    uint32_t d, i;
 
     for (d = 0; d < N_FEATURES; d++) {
         int32_t place = ((int32_t)((c * (2 * d + 3) + d) % 11u) - 5) * (g->kind == STATES ? 2 : 10);
@@ -56,12 +59,16 @@ static inline uint32_t next_point(data_stream *g, mapdpm_real *x)
         if (g->kind == WARM_UP && d == 0)
             place = place / 16384 * 16384;
 #endif
+#if MAPDPM_INTEGERS
+        x[d] = (mapdpm_real)(place / 64);
+#else
         x[d] = (mapdpm_real)place / 32768;
         if (missing >> d & 1u && missing != 7u) {
             const volatile mapdpm_real zero = 0;
 
             x[d] = zero / zero;
         }
+#endif
     }
     g->n++;
     g->cluster = c;

@@ -23,7 +23,7 @@ PROFILE_ROWS = {
     "all": "",
 }
 # The groups of the table of figures; the others are profiles.
-GROUPS = ("all", "smallest", "features", "surprise")
+GROUPS = ("all", "smallest", "features", "surprise", "int", "int-smallest")
 # Clocks in MHz: of chips that many boards have.
 CLOCKS = {
     "cortex-m0": 48,
@@ -59,7 +59,7 @@ def table_of_figures(known: Known) -> str:
     rows = [
         [target.name, *(figure(known, target.name, column) for column in columns)]
         for target in TARGETS
-        if target.group in GROUPS and target.real == "float" and not target.linker
+        if target.group in GROUPS and target.real != "double" and not target.linker
         if "learn" in known["targets"].get(target.name, {})
     ]
     return markdown([" ", *columns], rows)

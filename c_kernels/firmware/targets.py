@@ -24,7 +24,12 @@ class Target(NamedTuple):
 
 
 WARNINGS = "-Wall -Wextra -Wshadow -Wundef -Wconversion -Werror"
-REALS = {"float": "-Wdouble-promotion -DMAPDPM_REAL=float", "double": "-DMAPDPM_REAL=double"}
+REALS = {
+    "float": "-Wdouble-promotion -DMAPDPM_REAL=float",
+    "double": "-DMAPDPM_REAL=double",
+    "int": "-DMAPDPM_REAL=int",
+}
+OF_REALS = ("float", "double")
 FIXED = (
     "-DMAPDPM_FEATURES=3 -DMAPDPM_CLUSTERS=8 -DMAPDPM_WHEN_FULL=MAPDPM_FULL_LEAST_LOSS -DMAPDPM_NO_KNOWN_VARIANCE"
     " -DMAPDPM_NO_WARMUP -DMAPDPM_NO_WINDOW -DMAPDPM_NO_FORGETTING -DMAPDPM_NO_ERROR_NAMES"
@@ -123,6 +128,22 @@ def assessments(target: Target) -> Target:
     return target._replace(name=f"{target.name}-surprise", switches=switches, group="surprise")
 
 
+def in_integers(target: Target) -> Target:
+    """The target with the learner in whole numbers."""
+    compiler = target.compiler.replace(REALS[target.real], REALS["int"])
+    return target._replace(
+        name=f"{target.name}-int", compiler=compiler, switches="", group="int", real="int", program="integers.c"
+    )
+
+
+def in_fixed_integers(target: Target) -> Target:
+    """The target with the smallest learner in whole numbers."""
+    switches = " ".join(each for each in FIXED.split() if not each.endswith(("VARIANCE", "WARMUP", "WINDOW")))
+    return in_integers(target)._replace(
+        name=f"{target.name}-int-smallest", switches=f"-DSMALLEST {switches}", group="int-smallest"
+    )
+
+
 def troubled(target: Target) -> Target:
     """The target with a program that meets power cuts, forged files and clocks that begin anew."""
     return target._replace(name=f"{target.name}-trouble", program="trouble.c", switches="", group="trouble")
@@ -155,15 +176,16 @@ AVR = Target(
     "gcc-avr avr-libc simavr",
 )
 OF_ALL_KINDS = (
-    *(hosted("gcc-O2", "gcc -O2", "gcc", real) for real in REALS),
-    *(hosted("clang-O3-native", "clang -O3 -march=native", "clang", real) for real in REALS),
-    *(powerpc(real) for real in REALS),
-    *(wasm(real) for real in REALS),
+    *(hosted("gcc-O2", "gcc -O2", "gcc", real) for real in OF_REALS),
+    *(hosted("clang-O3-native", "clang -O3 -march=native", "clang", real) for real in OF_REALS),
+    *(powerpc(real) for real in OF_REALS),
+    *(wasm(real) for real in OF_REALS),
     cortex("cortex-m0", M0, "microbit", size="16K"),
     cortex("cortex-m4f", M4F, "mps2-an386"),
     riscv("rv32imac", "rv32imac", "ilp32", 32),
     AVR,
 )
+RV32IMAC = riscv("rv32imac", "rv32imac", "ilp32", 32)
 CORTEX_M4F, CORTEX_M0 = cortex("cortex-m4f", M4F, "mps2-an386"), cortex("cortex-m0", M0, "microbit", size="16K")
 # The columns of the table of profiles. clang's -Os optimises for speed, too; its -Oz is what gcc's -Os is.
 COLUMNS_OF_PROFILES = {
@@ -183,18 +205,18 @@ TARGETS = (
     cortex(
         "cortex-m33", "-mcpu=cortex-m33 -mfpu=fpv5-sp-d16 -mfloat-abi=hard", "mps2-an505", "0x10000000", "0x38000000"
     ),
-    riscv("rv32imac", "rv32imac", "ilp32", 32),
+    RV32IMAC,
     riscv("rv32imafc", "rv32imafc", "ilp32f", 32),
     riscv("rv64gc", "rv64gc", "lp64d", 64),
     powerpc("float")._replace(is_quick=True),
     powerpc("double"),
-    *(wasm(real) for real in REALS),
+    *(wasm(real) for real in OF_REALS),
     *(
         # CI leaves out levels between those that it has.
         hosted(f"{cc}{level.replace(' -march=', '-')}", f"{cc} {level}", cc, real)._replace(
             in_ci=level != "-O1" and (cc, level) != ("clang", "-O2")
         )
-        for real in REALS
+        for real in OF_REALS
         for cc in ("gcc", "clang")
         for level in LEVELS
     ),
@@ -204,8 +226,11 @@ TARGETS = (
     *(pipelines(target) for target in OF_ALL_KINDS),
     # CI leaves out the longest run, minutes in the simulator.
     *(assessments(target)._replace(in_ci=target.in_ci and target != AVR) for target in OF_ALL_KINDS),
-    *(troubled(target) for target in (*map(powerpc, REALS), HOST, CORTEX_M4F, CORTEX_M0, AVR)),
+    *(troubled(target) for target in (*map(powerpc, OF_REALS), HOST, CORTEX_M4F, CORTEX_M0, AVR)),
     troubled(hosted("gcc-O2", "gcc -O2", "gcc", "double")),
+    *(in_integers(target) for target in OF_ALL_KINDS if target.real == "float"),
+    in_integers(cortex("cortex-m3", "-mcpu=cortex-m3", "mps2-an385")),
+    *(in_fixed_integers(target) for target in (HOST, CORTEX_M0, CORTEX_M4F, RV32IMAC, AVR)),
     *(profiled(target, name) for target in (HOST, *COLUMNS_OF_PROFILES.values()) for name in PROFILES),
     *(
         make(target)

@@ -4,8 +4,7 @@
 #define MAPDPM_JOINT_H
 
 #include "learner/mapdpm_groups.h"
-
-#define PRIOR_NATS 12
+#include "learner/mapdpm_policy.h"
 
 /* ---- merging: L(a + b) - L(a) - L(b), without the large terms that cancel ---------------------------------------- */
 

@@ -3,32 +3,16 @@
 #define MAPDPM_LEARNER_H
 
 #include "learner/mapdpm_background.h"
+#include "learner/mapdpm_policy.h"
 
-/* The nats that a split or a merge must gain, so that one point does not undo the change of another. A split of n
- * points must gain log n more, because it was tried about so often. */
-#define HYSTERESIS ((md_real)3)
+#define HYSTERESIS ((md_real)HYSTERESIS_NATS)
 /* A cluster of less weight is removed: a single point after one half-life (decision 47). */
 #define FORGOTTEN_WEIGHT ((md_real)0.5)
-/* After so many points, halves that have not become clusters start anew with another division. The number doubles each
- * time, up to TRIAL_LENGTH << DOUBLINGS. */
-#define TRIAL_LENGTH 300u
-#define DOUBLINGS 4u
-/* The word of a trial: the points since it began, its number in eleven bits, how many points of late were unusual, and
- * whether it began because the points have moved away. A slot of fewer points than LEAST_WATCHED is not watched. */
-#define TRIAL_LEVEL (UINT32_C(1) << 27)
-#define TRIAL_MOVED (UINT32_C(1) << 31)
-#define MOST_UNUSUAL 8u
-#define LEAST_WATCHED ((md_real)32)
-static inline uint32_t trial_of(const mapdpm_stream *s, uint32_t k) { return trials_of(s)[k] >> 16 & 0x7ffu; }
-/* A half with fewer points is ignored. */
-#define LEAST_HALF ((md_real)2)
-/* Halves of LARGE_HALF points or more stand for up to EXTRAPOLATION times as many points of their cluster: decision
- * 45. */
-#define LARGE_HALF ((md_real)500)
-#define EXTRAPOLATION ((md_real)4)
-/* One in so many points of a cluster is followed by an attempt to split it, the others by one to merge it: decision
- * 54. */
-#define LOOK_PERIOD 4u
+#define LEAST_WATCHED ((md_real)WATCHED_POINTS)
+#define LEAST_HALF ((md_real)HALF_POINTS)
+#define LARGE_HALF ((md_real)LARGE_HALF_POINTS)
+#define EXTRAPOLATION ((md_real)EXTRAPOLATION_TIMES)
+static inline uint32_t trial_of(const mapdpm_stream *s, uint32_t k) { return trials_of(s)[k] >> 16 & TRIAL_NUMBERS; }
 /* c0 = EMPIRICAL_POINTS / warm-up, as in the batch prior. */
 #define EMPIRICAL_POINTS ((md_real)10)
 /* The least variance within clusters, as a share of the variance of all points. */

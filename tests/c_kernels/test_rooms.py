@@ -28,17 +28,16 @@ def sources(kernels, room):
 
 def used(kernels, rooms):
     """The rooms that each room uses, by what its files include and by the functions that they call."""
-    homes = {
-        name: room
-        for room in rooms
-        for path, text in sources(kernels, room).items()
-        if path.suffix == ".c"
-        for name in DEFINED.findall(COMMENT.sub("", text))
-    }
+    homes = {}  # the learner of reals and that in whole numbers have public functions of the same names
+    for room in rooms:
+        for path, text in sources(kernels, room).items():
+            for name in DEFINED.findall(COMMENT.sub("", text)) if path.suffix == ".c" else ():
+                homes.setdefault(name, []).append(room)
     found = {}
     for room in ("", *rooms):
         text = "\n".join(sources(kernels, room).values())
-        calls = {homes[name] for name in set(re.findall(r"\w+(?=\()", COMMENT.sub("", text))) & homes.keys()}
+        called = set(re.findall(r"\w+(?=\()", COMMENT.sub("", text))) & homes.keys()
+        calls = {homes[name][0] for name in called if room not in homes[name]}
         found[room] = ({*INCLUDE.findall(text)} | (calls if room else set())) - {room, ""}
     return found
 
