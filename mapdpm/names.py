@@ -50,3 +50,6 @@ STREAM_RELEVANCE = ("all", "auto")
 
 DTYPES = ("float64", "float32")
 """``dtype=`` of a stream, and of a file."""
+
+INT16 = "int16"
+"""``dtype=`` of a stream in whole numbers."""

@@ -96,7 +96,7 @@ def is_built() -> bool:
 @functools.cache
 def library(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """Each module loads only if its type is used."""
-    compiled = importlib.import_module(f"mapdpm.backends._c{32 if dtype == np.float32 else 64}")
+    compiled = importlib.import_module(f"mapdpm.backends._c{8 * dtype.itemsize}")
     return compiled.lib, compiled.ffi
 
 

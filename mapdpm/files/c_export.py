@@ -11,6 +11,7 @@ import mapdpm
 from mapdpm.files.c_program import EXAMPLE, HEADER, SWITCHES
 from mapdpm.models.hdp import HDPMixture
 from mapdpm.models.hdp_hmm import HDPHMM
+from mapdpm.names import INT16
 from mapdpm.stream.hdp import OnlineHDP
 from mapdpm.stream.hdp_hmm import OnlineHDPHMM
 from mapdpm.stream.online import OnlineMAPDPM
@@ -28,7 +29,7 @@ def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "floa
     twice the number of clusters). A stream learner of this ``dtype`` and capacity is returned as it is. One of float64
     becomes one of float32 with the same ids, events and counts of surprise; any other is converted by
     ``OnlineMAPDPM.merged``, with a UserWarning, for it loses these; one of states cannot be. ValueError where there are
-    more clusters than slots, or the model has a discount, which streams do not support.
+    more clusters than slots, the model has a discount, which streams do not support, or it is of int16.
 
     Examples
     --------
@@ -39,6 +40,12 @@ def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "floa
     3
     """
     if isinstance(model, OnlineMAPDPM):
+        if model.dtype == INT16:
+            msg = (
+                "a learner of dtype='int16' has no program that is written for it: compile mapdpm.c with "
+                "-DMAPDPM_REAL=int, and read its file by mapdpm_snapshot_read"
+            )
+            raise ValueError(msg)
         if max_clusters in {None, model.max_clusters}:
             found = model if model.dtype == dtype else in_single_precision(model) if dtype == "float32" else None
             if found is not None:

@@ -38,6 +38,7 @@ SUMMARY = 5
 STATES = 6
 STREAM_OF_STATES = 7
 FEATURES = 12
+STREAM_OF_INTEGERS = 13
 _KINDS = {
     BATCH: "a batch model, which MAPDPM reads",
     STREAM: "a stream learner, which OnlineMAPDPM reads",
@@ -46,9 +47,10 @@ _KINDS = {
     STATES: "a model of states in time, which HDPHMM reads",
     STREAM_OF_STATES: "a stream learner of states in time, which OnlineHDPHMM reads",
     FEATURES: "the state of features, which mapdpm.features reads",
+    STREAM_OF_INTEGERS: "a stream learner in whole numbers, which OnlineMAPDPM reads",
     SUMMARY: "a summary of a stream learner, which OnlineHDP.merged and set_base read",
 }
-_STREAMS = {STREAM, STREAM_OF_GROUPS, STREAM_OF_STATES, SUMMARY, FEATURES}
+_STREAMS = {STREAM, STREAM_OF_GROUPS, STREAM_OF_STATES, STREAM_OF_INTEGERS, SUMMARY, FEATURES}
 
 MISSING, SURPRISE, QUEUE, RELEVANCE, RESOLUTION = 1, 2, 4, 8, 48
 """Flags: of a batch model whose statistics count each feature; of a stream learner with surprises, with a queue."""
@@ -56,10 +58,12 @@ _FLAGS = {
     STREAM: SURPRISE | QUEUE | RELEVANCE | RESOLUTION,
     STREAM_OF_GROUPS: QUEUE | RELEVANCE | RESOLUTION,
     STREAM_OF_STATES: QUEUE | RELEVANCE | RESOLUTION,
+    STREAM_OF_INTEGERS: 7,  # the policy
 }
 _HEADER = struct.Struct("<4sHBBHHIIIIIQ")
 _CRC = struct.Struct("<I")
 _PIECE = 1 << 20  # bytes read at once: memory is taken for bytes that are there, not for those that are announced
+_INTEGER = 2  # bytes of a value in whole numbers
 _REALS: dict[int, np.dtype[Any]] = {4: np.dtype("<f4"), 8: np.dtype("<f8")}
 
 
@@ -167,12 +171,14 @@ def kind_of(data: bytes) -> int:
 
 def check_stream(data: bytes, wanted: int = STREAM) -> tuple[str, dict[str, Any]]:
     """The dtype and the extras of the stream learner or the summary in ``data``; C checks the body when it reads it."""
+    if wanted == STREAM and kind_of(data) == STREAM_OF_INTEGERS:
+        wanted = STREAM_OF_INTEGERS
     header = _checked_header(data, wanted)
     n_extras = header[10]
     end = len(data) - _CRC.size
     if n_extras > end - _HEADER.size:
         refuse_damaged("its extras are longer than it")
-    return {4: "float32", 8: "float64"}[header[3]], unpack_extras(data[end - n_extras : end], len(data))
+    return {2: "int16", 4: "float32", 8: "float64"}[header[3]], unpack_extras(data[end - n_extras : end], len(data))
 
 
 def n_clusters(data: bytes) -> int:
@@ -233,7 +239,7 @@ def _check_fields(header: tuple[Any, ...]) -> None:
     fields = (
         ("format", version, version == FORMAT),
         ("kind", kind, kind in _KINDS),
-        ("size of a real", real_size, real_size in _REALS),
+        ("size of a real", real_size, real_size in _REALS if kind != STREAM_OF_INTEGERS else real_size == _INTEGER),
         ("family", family, family in families.NUMBERS if kind != FEATURES else family == 0),
         (
             "field of flags",

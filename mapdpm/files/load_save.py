@@ -50,6 +50,7 @@ def _class_of(data: bytes) -> Any:
         return OnlineAlphaSelector
     streams = {
         container.STREAM: OnlineMAPDPM,
+        container.STREAM_OF_INTEGERS: OnlineMAPDPM,
         container.STREAM_OF_GROUPS: OnlineHDP,
         container.STREAM_OF_STATES: OnlineHDPHMM,
     }

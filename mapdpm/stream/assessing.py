@@ -16,6 +16,7 @@ _NO_ID = NO_GROUP
 
 def assess(learner: Learner, x: Any, microseconds: int | None = None, *, learns: bool) -> Assessment:
     """Assess a point, and learn it then, or not."""
+    _check_surprise(learner)
     at = learner.ffi.NULL if microseconds is None else learner.ffi.new("int64_t *", microseconds)
     found = learner.ffi.new("mapdpm_assessment *")
     ask = learner.lib.mapdpm_learn_assessed if learns else learner.lib.mapdpm_assess
@@ -34,6 +35,7 @@ def assess_many(
     learner: Learner, points: NDArray[Any], microseconds: NDArray[np.int64] | None, *, learns: bool
 ) -> Assessment:
     """Assess points of the learner's real type, each before it is learned, or all as the next point."""
+    _check_surprise(learner)
     ffi, real = learner.ffi, learner.dtype.name
     times = ffi.NULL if microseconds is None else ffi.from_buffer("int64_t[]", microseconds)
     fields = [("id", "uint32"), ("log_density", real), ("novelty", real), ("surprise", real)]
@@ -57,3 +59,10 @@ def contributions_to(learner: Learner, x: Any, _: int | None = None) -> NDArray[
     into = learner.ffi.from_buffer("mapdpm_real[]", nats, require_writable=True)
     learner.check(learner.lib.mapdpm_contributions(learner.stream, x, into), x)
     return nats.astype(np.float64, copy=False)
+
+
+def _check_surprise(learner: Learner) -> None:
+    """ValueError where the library of the learner assesses nothing."""
+    if not hasattr(learner.lib, "mapdpm_assess"):
+        msg = "dtype='int16' assesses no points; use float32, or the log density of score_one"
+        raise ValueError(msg)

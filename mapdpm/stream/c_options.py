@@ -30,7 +30,7 @@ def modules(dtype: str) -> tuple[Any, Any]:
     """The C library of a real type, and its cffi object; RuntimeError where it was not built."""
     if not is_built():
         raise RuntimeError(NOT_BUILT)
-    return library(DTYPES[dtype])
+    return library(np.dtype(dtype))
 
 
 def settings_for(model: Any, n_features: int) -> Settings:

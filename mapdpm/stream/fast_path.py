@@ -18,8 +18,9 @@ class FastPath:
     """Learns, predicts or assesses one point, at little more than the cost of C, which takes the lock itself.
 
     It returns the id, or -1: the lock is taken, or the point is wrong. Nothing has changed then, and the caller uses
-    the methods of the learner, which wait for their turn and report the error. Without a learner it always returns -1;
-    so does ``learn`` of a learner that replaces groups, for another thread may just replace this one.
+    the methods of the learner, which wait for their turn and report the error. Without a learner it always returns -1,
+    and with one in whole numbers; so does ``learn`` of a learner that replaces groups, for another thread may just
+    replace this one.
     """
 
     def __init__(self, learner: Learner | None, lock: Lock) -> None:
@@ -31,7 +32,7 @@ class FastPath:
         self.assess: Callable[..., Any] = _no_learner
         self.learn_assessed: Callable[..., Any] = _no_learner
         self.assessment: Callable[[], Any] = list
-        if learner is None:
+        if learner is None or not hasattr(learner.lib, "mapdpm_one"):
             return
         ffi, has_groups = learner.ffi, learner.stream.max_groups > 0
         one = learner.lib.mapdpm_one_of if has_groups else learner.lib.mapdpm_one

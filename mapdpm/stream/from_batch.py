@@ -15,6 +15,7 @@ from mapdpm.likelihoods import STREAM_FAMILIES
 from mapdpm.likelihoods._parameters import steps_of
 from mapdpm.likelihoods._rounded import without_cells
 from mapdpm.likelihoods._skipping import plain, skips
+from mapdpm.names import INT16
 from mapdpm.stream.learner_state import LearnerState
 
 _FEWEST_SLOTS = 16
@@ -28,6 +29,9 @@ def stream_of(make: Callable[..., S], model: Any, max_clusters: int | None, sett
     """
     if not isinstance(model, MAPDPM):
         msg = f"model must be a fitted MAPDPM, got an object of type {type(model).__name__}"
+        raise ValueError(msg)
+    if settings.get("dtype") == INT16:
+        msg = "dtype='int16' goes on from no fit; give its likelihood_, or use float32"
         raise ValueError(msg)
     refuse_unread_columns(model, "streams learn all columns")
     saved, _ = container.unpack(_bytes_of(model))

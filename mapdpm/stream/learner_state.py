@@ -22,6 +22,7 @@ from mapdpm.stream import summaries
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.c_options import DTYPES, Settings, settings_for
 from mapdpm.stream.fast_path import FastPath
+from mapdpm.stream.integer_learner import learner_for
 from mapdpm.stream.lock import Lock, exclusive
 from mapdpm.stream.points import MICROSECONDS, check_point, microseconds
 from mapdpm.stream.records import Clusters, Event
@@ -165,7 +166,8 @@ class LearnerState(Parameters, SharedSettings):
         """
         if self.ready_learner().stream.warming:
             raise self._not_ready()
-        check_choice("dtype", self.dtype if dtype is None else dtype, DTYPES)
+        if dtype is not None:
+            check_choice("dtype", dtype, DTYPES)
         return summaries.summary_of(self.ready_learner(), dtype)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -179,7 +181,7 @@ class LearnerState(Parameters, SharedSettings):
         Groups of a chip are called by their numbers.
         """
         dtype, extras = container.check_stream(data, cls._kind)
-        learner, problem = Learner.read(dtype, data)
+        learner, problem = learner_for(dtype).read(dtype, data)
         if learner is None:
             refuse_damaged(problem)
         try:
@@ -253,7 +255,7 @@ class LearnerState(Parameters, SharedSettings):
         return width if width > 1 else None
 
     def _new_learner(self, settings: Settings) -> Learner:
-        return Learner.new(settings)
+        return learner_for(settings["dtype"]).new(settings)
 
     def _adopt(self, learner: Learner | None) -> None:
         self._learner = learner

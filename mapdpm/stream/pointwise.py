@@ -38,7 +38,7 @@ class PointwiseLearner(LearnerState):
                 number = -1
         else:
             number = -1 if t is not None else fast(fast.learn, x, fast.no_score)
-        return number if number >= 0 else self._call_on_point(Learner.learn_scored, x, t)[0]
+        return number if number >= 0 else self._call_on_point(_learn, x, t)[0]
 
     def learn_scored(self, x: Any, t: float | None = None) -> tuple[int, float]:
         """``score_one`` and ``learn_one`` in one call: the id, and the log density before x was learned, in nats."""
@@ -48,7 +48,7 @@ class PointwiseLearner(LearnerState):
             number = fast(fast.learn, x, score)
             if number >= 0:
                 return number, score[0]
-        return self._call_on_point(Learner.learn_scored, x, t)
+        return self._call_on_point(_learn, x, t)
 
     @exclusive
     def learn_many(self, X: Any, t: Any = None) -> Labels:
@@ -93,7 +93,7 @@ class PointwiseLearner(LearnerState):
         fast = self._fast_path
         number = fast(fast.predict, x, fast.no_score)
         if number < 0:
-            number = self._call_on_point(Learner.predict, x)
+            number = self._call_on_point(_predict, x)
         if number is None:
             raise self._not_ready()
         return number
@@ -109,4 +109,16 @@ class PointwiseLearner(LearnerState):
         score = fast.score()
         if fast(fast.predict, x, score) >= 0:
             return float(score[0])
-        return self._call_on_point(Learner.predict_score, x)
+        return self._call_on_point(_score, x)
+
+
+def _learn(learner: Learner, x: Any, *at: int) -> tuple[int, float]:
+    return learner.learn_scored(x, *at)
+
+
+def _predict(learner: Learner, x: Any) -> int | None:
+    return learner.predict(x)
+
+
+def _score(learner: Learner, x: Any) -> float:
+    return learner.predict_score(x)

@@ -9,6 +9,7 @@ from mapdpm.files import container
 from mapdpm.stream import summaries
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.c_options import Settings, settings_for
+from mapdpm.stream.integer_learner import IntegerLearner
 from mapdpm.stream.settings import ROWS
 from mapdpm.threads import interruptible
 from mapdpm.validation import check_count
@@ -72,6 +73,9 @@ def part_of(state: Any, readers: Mapping[int, Any]) -> Part:
     else:
         cls = readers.get(container.kind_of(data), next(iter(readers.values())))
         learner = cls.from_bytes(data).ready_learner()
+        if isinstance(learner, IntegerLearner):
+            msg = "learners of dtype='int16' are not merged; merge those of float32"
+            raise ValueError(msg)
         settings = learner.settings()
         settings["likelihood"] = learner.likelihood()  # also where a warm-up has set it
         n_seen = int(learner.stream.n_seen)

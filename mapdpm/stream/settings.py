@@ -11,7 +11,7 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mapdpm.names import AUTO, DTYPES, MISSING, STREAM_RELEVANCE, WHEN_FULL, WHEN_GROUPS_FULL
+from mapdpm.names import AUTO, DTYPES, INT16, MISSING, STREAM_RELEVANCE, WHEN_FULL, WHEN_GROUPS_FULL
 from mapdpm.stream import kinds
 
 _PLACE = "{settings}"  # in the docstring of a class
@@ -180,6 +180,15 @@ class SharedSettings:
 class ClusterSettings(_Window, SharedSettings, _Alpha, _Slots):
     """The settings of ``OnlineMAPDPM``."""
 
+    dtype: str = setting(
+        DTYPES[0],
+        kinds.choice((*DTYPES, INT16)),
+        'The real type of the learner, as on a chip. In float32 sums are compensated. "int16" computes in whole '
+        "numbers, as on a chip without floating point: values are whole numbers of 16 bits, the likelihood is a "
+        "NormalGamma, and there is no surprise (docs/integers.md).",
+        c="",
+        option=("", "real type of the learner"),
+    )
     surprise: bool = setting(
         True,
         kinds.FLAG,

@@ -34,6 +34,9 @@ def summary_of(learner: Learner, dtype: str | None = None) -> bytes:
 
 def _written(learner: Learner, dtype: str) -> bytes:
     """The summary of any number of clusters."""
+    if not hasattr(learner.lib, "mapdpm_summary_write"):
+        msg = "a learner of dtype='int16' writes no summary; send to_bytes()"
+        raise ValueError(msg)
     width = DTYPES[dtype].itemsize
     if width > learner.dtype.itemsize:
         msg = "a float32 learner writes float32 summaries, which all learners read; leave dtype out"

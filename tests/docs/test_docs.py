@@ -153,6 +153,8 @@ def run_c(block: Block, where: str, folder: Path) -> None:
     pair, in_float, builds = [SOURCE / "mapdpm.c"], ["-DMAPDPM_REAL=float"], [(needed, [])]
     if where.startswith("c_kernels/"):  # its page is about the two files, and about float
         builds = [(pair, in_float)]
+    if "mapdpm_score" in block.code:
+        builds = [(pair, ["-DMAPDPM_REAL=int"])]
     for switch in re.findall(r"#ifdef (MAPDPM_\w+)", block.code):
         builds += [(pair, [f"-D{switch}", *more]) for more in ([], in_float)]
     cc = os.environ.get("CC", "cc")

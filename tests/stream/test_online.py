@@ -631,7 +631,7 @@ def test_many_at_times_is_one_by_one():
             "when_full must be one of 'least-loss', 'merge', 'evict', 'refuse', 'error', got 'panic'",
         ),
         ({"missing": "drop"}, "missing must be one of 'error', 'skip', got 'drop'"),
-        ({"dtype": "float16"}, "dtype must be one of 'float64', 'float32', got 'float16'"),
+        ({"dtype": "float16"}, "dtype must be one of 'float64', 'float32', 'int16', got 'float16'"),
         ({"likelihood": NormalGamma}, "a stream knows NormalGamma and NormalKnownVariance, each with its prior"),
         ({"likelihood": PRIOR, "n_features": 3}, "2 entries but the data has 3 features"),
         ({"window": -1}, "window must be an integer >= 0, got -1"),
