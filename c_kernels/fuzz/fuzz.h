@@ -3,30 +3,7 @@
 #define FUZZ_H
 #include "learner/mapdpm_learner.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#define MUST(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: violated: %s\n", __FILE__, __LINE__, #condition);                                  \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
-
-/* The bytes of the input in order; zeros after its end. */
-typedef struct {
-    const uint8_t *p;
-    size_t left;
-} input;
-
-static inline uint8_t next_byte(input *t)
-{
-    if (t->left == 0)
-        return 0;
-    t->left--;
-    return *t->p++;
-}
+#include "input.h"
 
 /* Usually a typical value, sometimes any bits. */
 static inline mapdpm_real next_real(input *t)

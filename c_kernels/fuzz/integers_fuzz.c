@@ -3,38 +3,16 @@
  */
 #include "mapdpm.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "input.h"
+
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { D_MOST = 4, K_MOST = 6, FIXED = 40 };
 
-#define MUST(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: violated: %s\n", __FILE__, __LINE__, #condition);                                  \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
-
 static uint64_t memory[MAPDPM_STATE_BYTES(D_MOST, K_MOST) / 8], restored[sizeof memory / 8], copy[sizeof memory / 8];
 static unsigned char file[MAPDPM_SNAPSHOT_BYTES(D_MOST, K_MOST)];
-
-/* The bytes of the input in order; zeros after its end. */
-typedef struct {
-    const uint8_t *p;
-    size_t left;
-} input;
-
-static uint32_t next_byte(input *t)
-{
-    if (t->left == 0)
-        return 0;
-    t->left--;
-    return *t->p++;
-}
 
 /* n bytes as a number; often of few bits. */
 static uint64_t next_number(input *t, unsigned n)

@@ -1,4 +1,4 @@
-/* What may follow a point, in whole numbers: halves, splits, merges. mapdpm/integers/learner.py, step by
+/* The changes that may follow a point, in whole numbers: halves, splits, merges. mapdpm/integers/changes.py, step by
  * step; the learner of reals does the same in stream/split_merge.c and stream/clusters.c.
  */
 #include "integers/mapdpm_int_layout.h"

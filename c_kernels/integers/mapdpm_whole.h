@@ -140,7 +140,7 @@ WHOLE_INLINE int32_t whole_log2_of_top(uint32_t top, uint32_t bits)
     return (int32_t)(((bits - 1) << 24) + at[0] + (((rise >> 3) * f + ((rise & 7u) * f >> 3)) >> 13) + bend);
 }
 
-/* log2 v in Q24, v > 0; error at most 2^-22. */
+/* log2 v in Q24, v > 0; error at most 2^-20. */
 WHOLE_FUNCTION int32_t whole_log2(uint64_t v)
 {
     uint32_t bits;

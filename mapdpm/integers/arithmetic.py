@@ -19,7 +19,7 @@ Ratio = tuple[int, int]
 
 
 def log2(v: int) -> int:
-    """The logarithm to base 2 of 0 < v < 2^64, in Q24; error at most 2^-22."""
+    """The logarithm to base 2 of 0 < v < 2^64, in Q24; error at most 2^-20."""
     bits = v.bit_length()
     top = v >> (bits - 32) if bits > 32 else v << (32 - bits)
     i, f = top >> 25 & 63, top >> 9 & 0xFFFF

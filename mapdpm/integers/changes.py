@@ -1,4 +1,4 @@
-"""What may follow a point, in whole numbers: halves, splits, merges, a free slot; the twin of integers/changes.c."""
+"""The changes that may follow a point, in whole numbers: halves, splits, merges, a free slot (changes.c, room.c)."""
 
 from __future__ import annotations
 

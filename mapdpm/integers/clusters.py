@@ -104,7 +104,7 @@ class View:
 
 @dataclass
 class Row:
-    """What scores a point: constant - exponent sum_d log2(1 + ((x - centre_d) root_d)^2), in nats."""
+    """A row of the score table: constant - exponent sum_d log2(1 + ((x - centre_d) root_d)^2), in nats."""
 
     constant: int  # Q16
     exponent: Ratio

@@ -37,7 +37,7 @@ class Learner(Changes):
     # ---- choose ------------------------------------------------------------------------------------------------------
 
     def _opening(self) -> int:
-        """What opening a cluster adds to the log density of a new one: log alpha, in the weight of now."""
+        """The term that a new cluster has beside its log density: log alpha, in the weight of now."""
         return self.log_alpha + (nats(log2(self.weight) - (8 << 24) >> 8) if self.weight != POINT else 0)
 
     def choose(self, point: Sequence[int]) -> Choice:

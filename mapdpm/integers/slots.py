@@ -1,4 +1,4 @@
-"""What a learner in whole numbers has in memory: settings, slots of clusters, events."""
+"""The memory of a learner in whole numbers: settings, slots of clusters, events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TRIALS = 0x7FF
 
 @dataclass
 class Options:
-    """What a learner is made of: see mapdpm_int_options."""
+    """The settings of a learner, as mapdpm_options of C."""
 
     prior: Prior
     centre: Sequence[int]
