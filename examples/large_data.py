@@ -8,6 +8,8 @@ of their scheduler: ``Client("tcp://scheduler:8786")``.
     python examples/large_data.py         # prints the clusters, and the chunks with most points of the rarest one
 """
 
+import logging
+
 import dask
 import numpy as np
 from distributed import Client, LocalCluster
@@ -32,6 +34,7 @@ def main() -> None:
     """Fit, and count."""
     days = [dask.delayed(made)(day) for day in range(CHUNKS)]
     local = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1}
+    local["silence_logs"] = logging.CRITICAL  # Workers call a heartbeat that closing cuts short an error.
     with LocalCluster(n_workers=2, **local) as cluster, Client(cluster) as client:
         model = mapdpm.dask.fit(MAPDPM(), days, client)
         labels = dask.compute(*mapdpm.dask.labels(model, days))
