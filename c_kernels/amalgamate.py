@@ -32,6 +32,7 @@ INTEGERS = (
     "integers/changes.c",
     "integers/room.c",
     "integers/learner.c",
+    "integers/insert.c",
     "integers/snapshot.c",
 )
 SOURCES = (

@@ -71,7 +71,8 @@ typedef struct mapdpm_stream {
     uint8_t missing;
     uint8_t relevance;
     uint8_t max_groups;
-    uint8_t unused[2];
+    uint8_t resolution;
+    uint8_t unused;
 } mapdpm_stream;
 
 /* The bytes of a learner, a multiple of 8; 0 if the options are invalid. */
@@ -106,6 +107,11 @@ uint32_t mapdpm_max_clusters(const mapdpm_stream *stream);
  * squares[n_features], the sums of squares about it, in Q8; both may be NULL. */
 int mapdpm_get_cluster(const mapdpm_stream *stream, uint32_t slot, mapdpm_cluster *cluster, int32_t *mean,
                        uint64_t *squares);
+
+/* Insert a cluster that was found elsewhere: its weight, its mean and its sums of squares, as mapdpm_get_cluster tells them.
+ * Its id is MAPDPM_NO_ID, for the next one, or one that is not below the next one: ids rise. MAPDPM_E_SPACE if no slot is
+ * free; MAPDPM_E_RANGE if a mean is no value, squares[d] exceeds 2^30 of the weight, or all weigh more than 2^22 points. */
+int mapdpm_insert(mapdpm_stream *stream, const mapdpm_cluster *cluster, const int32_t *mean, const uint64_t *squares);
 
 /* The options of the learner, without its arrays; and those, centre[n_features] and twice_b0[n_features]. */
 int mapdpm_get_options(const mapdpm_stream *stream, mapdpm_options *options);

@@ -37,6 +37,11 @@ class InC:
         error = LIB.mapdpm_learn(self.stream, FFI.new("int16_t[]", list(x)), id_, score)
         return (NONE, error) if error else (id_[0], score[0])
 
+    def insert(self, number: int, weight: int, means: list[int], squares: list[int]) -> None:
+        """Insert a cluster."""
+        cluster = FFI.new("mapdpm_cluster *", [number, weight])
+        assert LIB.mapdpm_insert(self.stream, cluster, FFI.new("int32_t[]", means), FFI.new("uint64_t[]", squares)) == 0
+
     def learn_many(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The ids and the scores, in nats."""
         points = np.ascontiguousarray(X, dtype=np.int16)

@@ -59,6 +59,27 @@ static void through_file(input *t, const mapdpm_stream *s)
         }
 }
 
+/* Insert any cluster. Returns the number of points that it stands for; an error changes nothing. */
+static uint64_t insert(input *t, mapdpm_stream *s)
+{
+    mapdpm_cluster cluster;
+    int32_t mean[D_MOST];
+    uint64_t squares[D_MOST];
+    unsigned d;
+    int error;
+
+    cluster.id = next_byte(t) % 2 ? MAPDPM_NO_ID : (uint32_t)next_number(t, 4);
+    cluster.weight = (uint32_t)next_number(t, 4);
+    for (d = 0; d < D_MOST; d++) {
+        mean[d] = (int32_t)((int64_t)next_number(t, 4) - (INT64_C(1) << (next_byte(t) % 32)));
+        squares[d] = next_number(t, 8);
+    }
+    memcpy(copy, memory, sizeof memory);
+    error = mapdpm_insert(s, &cluster, mean, squares);
+    MUST(error == MAPDPM_OK || memcmp(copy, memory, sizeof memory) == 0);
+    return error == MAPDPM_OK ? ((uint64_t)cluster.weight + 128) >> 8 : 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     mapdpm_stream *const s = (mapdpm_stream *)(void *)memory;
@@ -104,6 +125,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MUST(error != MAPDPM_OK || o.half_life > 0 || score == before);
         if (what % 16 == 0)
             through_file(&t, s);
+        if (what % 16 == 1)
+            seen += insert(&t, s);
     }
     return 0;
 }

@@ -178,7 +178,7 @@ static void test_options(void)
 }
 
 static unsigned char file[MAPDPM_SNAPSHOT_BYTES(D, K)], again[sizeof file];
-static uint64_t other_memory[sizeof memory / 8];
+static uint64_t other_memory[sizeof memory / 8], other_copy[sizeof memory / 8];
 static mapdpm_stream *const other = (mapdpm_stream *)(void *)other_memory;
 
 /* Write the CRC anew, so that what was changed is found by no CRC. */
@@ -265,9 +265,68 @@ static void test_forged_snapshots(void)
     CHECK(taken > n_forged / 20 && taken < n_forged);
 }
 
+/* Clusters go from one learner to another with their ids and scores; what is wrong with one is said, and changes nothing. */
+static void test_insert(void)
+{
+    static const int16_t low[D] = {-32768, 0, 0};
+    static const uint64_t wide[D] = {0, 0, UINT64_C(1) << 60};
+    const mapdpm_options o = options_of(MAPDPM_FULL_EVICT, 0);
+    mapdpm_cluster cluster, wrong;
+    int32_t mean[D], away[D];
+    uint64_t squares[D];
+    uint32_t i, k, last = 0, best, same;
+
+    CHECK(mapdpm_init(learner, sizeof memory, &o) == MAPDPM_OK && mapdpm_init(other, sizeof other_memory, &o) == MAPDPM_OK);
+    for (i = 0; i < 2000; i++) {
+        int16_t x[D];
+
+        next_point(K - 1, x);
+        CHECK(mapdpm_learn(learner, x, NULL, NULL) == MAPDPM_OK);
+    }
+    for (i = 0; i < K; i++, last = cluster.id + 1) { /* by rising ids */
+        cluster.id = MAPDPM_NO_ID;
+        for (k = 0; k < K; k++)
+            if (mapdpm_get_cluster(learner, k, &wrong, NULL, NULL) == 1 && wrong.id >= last && wrong.id < cluster.id)
+                CHECK(mapdpm_get_cluster(learner, k, &cluster, mean, squares) == 1);
+        if (cluster.id == MAPDPM_NO_ID)
+            break;
+        memcpy(other_copy, other_memory, sizeof other_memory);
+        memcpy(away, mean, sizeof mean);
+        away[1] = 32767 * 8192 + 1;
+        CHECK(mapdpm_insert(other, &cluster, away, squares) == MAPDPM_E_RANGE);
+        CHECK(mapdpm_insert(other, &cluster, mean, wide) == MAPDPM_E_RANGE);
+        wrong = cluster;
+        wrong.weight = 0;
+        CHECK(mapdpm_insert(other, &wrong, mean, squares) == MAPDPM_E_ARGUMENT);
+        wrong.weight = (UINT32_C(1) << 30) + 1;
+        CHECK(mapdpm_insert(other, &wrong, mean, squares) == MAPDPM_E_RANGE);
+        wrong = cluster;
+        wrong.id = last - 1;
+        CHECK(i == 0 || mapdpm_insert(other, &wrong, mean, squares) == MAPDPM_E_ARGUMENT);
+        CHECK(mapdpm_insert(other, NULL, mean, squares) == MAPDPM_E_ARGUMENT);
+        CHECK(memcmp(other_copy, other_memory, sizeof other_memory) == 0);
+        CHECK(mapdpm_insert(other, &cluster, mean, squares) == MAPDPM_OK);
+    }
+    CHECK(i > 2 && mapdpm_n_clusters(other) == i && mapdpm_n_seen(other) <= mapdpm_n_seen(learner));
+    for (k = 0; k < 300; k++) {
+        int16_t x[D];
+        mapdpm_score score, alone;
+
+        next_point(K - 1, x);
+        CHECK(mapdpm_predict(learner, x, &best, &score) == MAPDPM_OK && mapdpm_predict(other, x, &same, &alone) == MAPDPM_OK);
+        CHECK(same == best && score - alone < 66 && alone - score < 66); /* means have lost what is below Q13 */
+    }
+    cluster.id = MAPDPM_NO_ID;
+    while (mapdpm_n_clusters(other) < K)
+        CHECK(mapdpm_insert(other, &cluster, mean, squares) == MAPDPM_OK);
+    CHECK(mapdpm_insert(other, &cluster, mean, squares) == MAPDPM_E_SPACE);
+    CHECK(mapdpm_learn(other, low, &best, NULL) == MAPDPM_OK);
+}
+
 int main(void)
 {
     test_options();
+    test_insert();
     test_snapshots();
     test_forged_snapshots();
     state = 1; /* the same points, however many were drawn before */

@@ -13,7 +13,7 @@ from mapdpm.cli import values
 from mapdpm.cli.stderr import report
 from mapdpm.cli.stream_options import stream_options
 from mapdpm.cli.table_options import fit_options, predict_options, score_options, show_options, tune_options
-from mapdpm.names import DTYPES
+from mapdpm.names import DTYPES, INT16
 
 _ABOUT = "Clustering when nobody knows the number of clusters. `mapdpm COMMAND --help` has the options of a command."
 
@@ -125,7 +125,8 @@ def _export_options(export: argparse.ArgumentParser) -> None:
     export.add_argument("--name", default="model", help="name of the header and its definitions (%(default)s)")
     text = "slots of the learner (as in the stream; twice the clusters of a fit)"
     export.add_argument("--max-clusters", type=values.count, metavar="K", help=text)
-    export.add_argument("--dtype", choices=DTYPES, default="float32", help="the real type of the device (%(default)s)")
+    text = "the real type of the device (%(default)s)"
+    export.add_argument("--dtype", choices=(*DTYPES, INT16), default="float32", help=text)
     export.add_argument("--quiet", action="store_true", help="no summary")
 
 

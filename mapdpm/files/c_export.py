@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import mapdpm
-from mapdpm.files.c_program import EXAMPLE, HEADER, SWITCHES
+from mapdpm.files.c_program import EXAMPLE, HEADER, REALS, SWITCHES
 from mapdpm.models.hdp import HDPMixture
 from mapdpm.models.hdp_hmm import HDPHMM
 from mapdpm.names import INT16
@@ -28,8 +28,9 @@ def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "floa
     From a batch model it takes the statistics of the clusters, the prior and alpha, with ``max_clusters`` slots (None:
     twice the number of clusters). A stream learner of this ``dtype`` and capacity is returned as it is. One of float64
     becomes one of float32 with the same ids, events and counts of surprise; any other is converted by
-    ``OnlineMAPDPM.merged``, with a UserWarning, for it loses these; one of states cannot be. ValueError where there are
-    more clusters than slots, the model has a discount, which streams do not support, or it is of int16.
+    ``OnlineMAPDPM.merged``, with a UserWarning, for it loses these; one of states cannot be, nor one from int16 or to
+    it. ValueError there, and where there are more clusters than slots, or the model has a discount, which streams do
+    not support.
 
     Examples
     --------
@@ -40,16 +41,17 @@ def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "floa
     3
     """
     if isinstance(model, OnlineMAPDPM):
-        if model.dtype == INT16:
+        kept = max_clusters in {None, model.max_clusters}
+        if kept and model.dtype == dtype:
+            return model
+        if INT16 in {model.dtype, dtype}:
             msg = (
-                "a learner of dtype='int16' has no program that is written for it: compile mapdpm.c with "
-                "-DMAPDPM_REAL=int, and read its file by mapdpm_snapshot_read"
+                f"a learner of {model.dtype} with {model.max_clusters} slots becomes none of {dtype} with "
+                f"{max_clusters or model.max_clusters}: of int16 it is exported as it is, and made of a fitted MAPDPM"
             )
             raise ValueError(msg)
-        if max_clusters in {None, model.max_clusters}:
-            found = model if model.dtype == dtype else in_single_precision(model) if dtype == "float32" else None
-            if found is not None:
-                return found
+        if kept and dtype == "float32" and (found := in_single_precision(model)) is not None:
+            return found
         msg = (
             f"the stream has {model.max_clusters} slots of {model.dtype}: in {max_clusters or model.max_clusters} of "
             f"{dtype} its clusters are the same, but ids begin at 0, and events and the counts of surprise anew"
@@ -94,10 +96,10 @@ def c_files(model: Exportable, name: str = "model") -> dict[str, bytes]:
         raise ValueError(msg)
     learner = model.ready_learner()
     file = learner.write()
-    real = "float" if model.dtype == "float32" else "double"
-    switches = {"MAPDPM_REAL": f" {real}"}
+    real = REALS[model.dtype]
+    switches = {"MAPDPM_REAL": f" {real.c_type}"}
     conditions = [
-        f"typedef char {name}_needs_MAPDPM_REAL_{real}[sizeof(mapdpm_real) == {4 if real == 'float' else 8} ? 1 : -1];"
+        f"typedef char {name}_needs_MAPDPM_REAL_{real.c_type}[sizeof(mapdpm_real) == {real.n_bytes} ? 1 : -1];"
     ]
     slots = model.max_clusters if isinstance(model, OnlineMAPDPM) else model.max_states
     for needed, flag, what in (
@@ -126,7 +128,7 @@ def c_files(model: Exportable, name: str = "model") -> dict[str, bytes]:
         **words,
     )
     pair = Path(mapdpm.get_include()) / "amalgamation" / "src"
-    texts = {f"{name}.h": header, "main.c": EXAMPLE.format(**words)}
+    texts = {f"{name}.h": header, "main.c": EXAMPLE.format(**words, **real._asdict())}
     library = {each: (pair / each).read_bytes() for each in ("mapdpm.h", "mapdpm.c")}
     defined = "\n".join(f"#ifndef {each}\n#define {each}{value}\n#endif" for each, value in switches.items())
     library["mapdpm.h"] = SWITCHES.format(name=name, switches=defined).encode() + library["mapdpm.h"]

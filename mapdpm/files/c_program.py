@@ -2,6 +2,52 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+
+class Real(NamedTuple):
+    """What a program writes for a real type: its name, the bytes of a value, its scores, and how it reads a value."""
+
+    c_type: str
+    n_bytes: int
+    of_score: str
+    nats: str
+    numbers: str
+    read: str
+
+
+_OF_FLOATS = (
+    "mapdpm_real",
+    "(double)score",
+    "numbers with a comma, a semicolon or blanks between them. A blank cell is missing",
+    """\
+        p += strspn(p, " \\t");
+        x[d] = (mapdpm_real)strtod(p, &end);
+        if (end == p) {
+            if (strchr(",;\\r\\n", *p) == NULL)
+                return 0;
+            x[d] = (mapdpm_real)NAN;
+        }
+""",
+)
+_OF_INTEGERS = (
+    "mapdpm_score",
+    "score / 65536.0",
+    "whole numbers of 16 bits with a comma, a semicolon or blanks between them",
+    """\
+        const double value = strtod(p, &end);
+
+        if (end == p || !(value >= -32768 && value <= 32767) || (mapdpm_real)value != value)
+            return 0;
+        x[d] = (mapdpm_real)value;
+""",
+)
+REALS = {
+    "float64": Real("double", 8, *_OF_FLOATS),
+    "float32": Real("float", 4, *_OF_FLOATS),
+    "int16": Real("int", 2, *_OF_INTEGERS),
+}
+"""The real types of the library, by the dtype of a learner."""
 HEADER = """\
 /* A model of mapdpm {version}: {about}.
  *
@@ -46,21 +92,14 @@ static uint64_t memory[({macro}_STATE_BYTES + 7) / 8];
 static unsigned char file[{macro}_FILE_BYTES];
 static char line[64 * {macro}_FEATURES + 64];
 
-/* Whether a line is a point: numbers with a comma, a semicolon or blanks between them. A blank cell is missing. */
+/* Whether a line is a point: {numbers}. */
 static int is_point(const char *p, mapdpm_real *x)
 {{
     char *end;
     size_t d;
 
     for (d = 0; d < {macro}_FEATURES; d++) {{
-        p += strspn(p, " \\t");
-        x[d] = (mapdpm_real)strtod(p, &end);
-        if (end == p) {{
-            if (strchr(",;\\r\\n", *p) == NULL)
-                return 0;
-            x[d] = (mapdpm_real)NAN;
-        }}
-        p = end + strspn(end, " \\t");
+{read}        p = end + strspn(end, " \\t");
         if (d + 1 < {macro}_FEATURES) {{
             if (*p == ',' || *p == ';')
                 p++;
@@ -104,7 +143,8 @@ static int save(const mapdpm_stream *learner, const char *name)
 int main(int n_arguments, char **arguments)
 {{
     mapdpm_stream *const learner = (mapdpm_stream *)(void *)memory;
-    mapdpm_real x[{macro}_FEATURES], score;
+    mapdpm_real x[{macro}_FEATURES];
+    {of_score} score;
     unsigned long number = 0;
     uint32_t id;
     int error = mapdpm_snapshot_read(learner, sizeof memory, {name}_file, sizeof {name}_file), found = 0;
@@ -112,7 +152,7 @@ int main(int n_arguments, char **arguments)
     while (error == MAPDPM_OK && (found = next_point(x, &number)) > 0) {{
         error = mapdpm_learn(learner, x, &id, &score);
         if (error == MAPDPM_OK)
-            printf("%lu %.9g\\n", (unsigned long)id, (double)score);
+            printf("%lu %.9g\\n", (unsigned long)id, {nats});
     }}
     if (found < 0) {{
         fprintf(stderr, "line %lu is no point of %lu numbers\\n", number, (unsigned long){macro}_FEATURES);

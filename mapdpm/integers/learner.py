@@ -114,6 +114,18 @@ class Learner(Changes):
             self._halve()
         return number, found.density
 
+    def insert(self, number: int, weight: int, means: Sequence[int], squares: Sequence[int]) -> None:
+        """Insert a cluster found elsewhere: its weight, its means, and sums of squares, in points of now."""
+        n = weight + 128 >> 8
+        self.n_seen += n
+        for k in self.used():  # the others do not become idle by this
+            self.slot(k).seen += n
+        self.next_id, k = number, self._free()
+        own = self._open(k).own
+        own.weight, *own.squares = (each * self.weight >> 8 for each in (weight, *squares))
+        own.means = [mean - (centre << 13) << 16 for mean, centre in zip(means, self.options.centre, strict=True)]
+        self._refresh(k)
+
     def _join(self, k: int, second: int, point: Sequence[int]) -> int:
         slot = self.slot(k)
         slot.own.add(point, self.weight)

@@ -258,6 +258,10 @@ class Learner:
         views = [self.ffi.NULL if each is None else self.reals(each) for each in given]
         self.check(self.lib.mapdpm_insert_counted(self.stream, cluster, *views))
 
+    def share_of(self, weight: float) -> float:  # noqa: ARG002
+        """By what clusters that weigh ``weight`` together are multiplied before they are inserted."""
+        return 1.0
+
     def reduce(self, n: int) -> None:
         """Merge clusters while that raises the log joint, and then until at most ``n`` are left."""
         self.check(self.lib.mapdpm_reduce(self.stream, n))

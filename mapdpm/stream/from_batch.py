@@ -12,10 +12,8 @@ from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.files import container
 from mapdpm.files.statistics import Moments
 from mapdpm.likelihoods import STREAM_FAMILIES
-from mapdpm.likelihoods._parameters import steps_of
 from mapdpm.likelihoods._rounded import without_cells
 from mapdpm.likelihoods._skipping import plain, skips
-from mapdpm.names import INT16
 from mapdpm.stream.learner_state import LearnerState
 
 _FEWEST_SLOTS = 16
@@ -29,9 +27,6 @@ def stream_of(make: Callable[..., S], model: Any, max_clusters: int | None, sett
     """
     if not isinstance(model, MAPDPM):
         msg = f"model must be a fitted MAPDPM, got an object of type {type(model).__name__}"
-        raise ValueError(msg)
-    if settings.get("dtype") == INT16:
-        msg = "dtype='int16' goes on from no fit; give its likelihood_, or use float32"
         raise ValueError(msg)
     refuse_unread_columns(model, "streams learn all columns")
     saved, _ = container.unpack(_bytes_of(model))
@@ -57,10 +52,11 @@ def stream_of(make: Callable[..., S], model: Any, max_clusters: int | None, sett
     moments = Moments.of(saved.likelihood, saved.statistics)
     counts = moments.of_features
     variances = np.divide(moments.squares, counts, out=np.zeros(counts.shape), where=counts > 0.0)
-    variances = without_cells(variances, steps_of(model.likelihood_))
+    variances = without_cells(variances, learner.resolution())
+    weights = moments.weights * learner.share_of(float(moments.weights.sum()))
     for k in range(n_clusters):
         own = counts[k] if missing == "skip" else None
-        learner.insert(float(moments.weights[k]), shift + moments.means[k], variances[k], own)
+        learner.insert(float(weights[k]), shift + moments.means[k], variances[k], own)
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         stream.feature_names_in_ = names

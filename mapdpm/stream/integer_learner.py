@@ -17,6 +17,8 @@ from mapdpm.validation import check_number
 
 _Q8, _Q13, _Q16 = 1 << 8, 1 << 13, 1 << 16
 _LEAST, _MOST = -(1 << 15), (1 << 15) - 1
+_MOST_WEIGHT = 1 << 22
+_NEXT_ID = (1 << 32) - 1  # MAPDPM_NO_ID
 _LEAST_HALF_LIFE, _MOST_HALF_LIFE = 2, 1 << 20
 _NOT_HERE = "dtype='int16' has no {}; use float32, or leave it out"
 
@@ -37,7 +39,8 @@ class IntegerLearner(Learner):
         _refuse_settings(settings)
         lib, ffi = modules(INT16)
         likelihood, D = settings["likelihood"], settings["n_features"]
-        b0 = np.maximum(likelihood.b0, likelihood.a0 / 12.0)  # no cluster is narrower than a whole number
+        steps = np.maximum(_whole_steps(likelihood.resolution), 1.0)  # no cluster is narrower than a step
+        b0 = np.maximum(likelihood.b0, likelihood.a0 * steps**2 / 12.0)
         whole = [np.rint(np.broadcast_to(each, D)) for each in (likelihood.m0, 2 * _Q8 * b0)]
         if not np.all((whole[0] >= _LEAST) & (whole[0] <= _MOST)):
             _refuse_prior("m0", likelihood.m0, f"from {_LEAST} to {_MOST}")
@@ -205,8 +208,25 @@ class IntegerLearner(Learner):
         return number
 
     def insert(self, weight: float, mean: Vector, variance: Vector, counts: Vector | None = None) -> None:  # noqa: ARG002
-        """Not here."""
-        _refuse("clusters of another model")
+        """Insert a cluster, given by its statistics: the mean less ``anchor``; no values are missing."""
+        cluster, inside = self.ffi.new("mapdpm_cluster *"), np.abs(mean + self.anchor()) <= -_LEAST
+        if not np.all(inside):
+            where = f"a cluster lies at {mean + self.anchor()}, and dtype='int16' takes values from {_LEAST} to {_MOST}"
+            msg = f"{where}: give features another unit"
+            raise ValueError(msg)
+        cluster.id, cluster.weight = _NEXT_ID, round(weight * _Q8)
+        means = np.rint(_Q13 * np.minimum(mean + self.anchor(), _MOST)).astype(np.int32)
+        squares = np.rint(variance * cluster.weight).astype(np.uint64)
+        into = self.ffi.from_buffer("int32_t[]", means), self.ffi.from_buffer("uint64_t[]", squares)
+        self.check(self.lib.mapdpm_insert(self.stream, cluster, *into))
+
+    def share_of(self, weight: float) -> float:
+        """As the learner itself halves what weighs more than 2^22 points."""
+        return min(1.0, 0.5 ** np.ceil(np.log2(weight / _MOST_WEIGHT)))
+
+    def anchor(self) -> Vector:
+        """The prior mean."""
+        return np.asarray(self.likelihood().m0)
 
     def reduce(self, n: int) -> None:  # noqa: ARG002
         """Not here."""
@@ -224,6 +244,14 @@ def _scaled(name: str, value: float, scale: int, most: int) -> int:
     if not 1 <= found <= most:
         _refuse_prior(name, value, f"from {1 / scale:.3g} to {most / scale:.6g}")
     return found
+
+
+def _whole_steps(steps: Any) -> Any:
+    """The steps of a likelihood; ValueError where values are multiples of what is no whole number."""
+    if np.any(steps != np.rint(steps)):
+        msg = f"dtype='int16' takes whole numbers, but the likelihood is of values with the steps {steps}; multiply"
+        raise ValueError(msg)
+    return steps
 
 
 def _refuse_prior(name: str, value: Any, limits: str) -> NoReturn:

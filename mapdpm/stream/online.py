@@ -126,7 +126,8 @@ class OnlineMAPDPM(PointwiseLearner, ClusterSettings):
         ``n_seen`` is the number of points fitted (the weights of a cluster, rounded). ``predict`` and
         ``score_samples`` are then those of ``model`` up to rounding. Halves are empty: a cluster of the fit splits only
         by points that come later. ``max_clusters`` None is max(16, 2 K). ``settings`` are those of the class, but for
-        alpha, likelihood, n_features and missing, which the model has. O(K D).
+        alpha, likelihood, n_features and missing, which the model has; ``dtype="int16"`` takes a fit of whole numbers.
+        O(K D).
 
         NotFittedError where ``model`` is not fitted. ValueError where it is no MAPDPM, has a discount or a family that
         streams do not know, has more clusters than ``max_clusters`` (``merged`` merges clusters), or reads some of the

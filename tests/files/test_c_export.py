@@ -46,14 +46,19 @@ def goes_on(folder, X, *, name="model", level="-O2"):
 @needs_a_compiler
 @pytest.mark.parametrize(
     ("dtype", "level"),
-    complete_but([("float32", "-O0")], [("float32", "-O0"), ("float32", "-O2"), ("float64", "-O2")], several=True),
+    complete_but(
+        [("float32", "-O0"), ("int16", "-O0")],
+        [("float32", "-O0"), ("float32", "-O2"), ("float64", "-O2"), ("int16", "-O0")],
+        several=True,
+    ),
 )
 def test_a_fit_goes_on_in_c_with_the_same_bits(tmp_path, capsys, dtype, level):
-    MAPDPM().fit(points()).save(tmp_path / "m.mdpm")
+    first, X = (points(seed=seed) if dtype != "int16" else np.rint(300 * points(seed=seed)) for seed in (1, 2))
+    MAPDPM().fit(first).save(tmp_path / "m.mdpm")
     command = ["export", str(tmp_path / "m.mdpm"), "--c", str(tmp_path / "out"), "--name", "watch", "--dtype", dtype]
     assert main(command) == 0
     assert "4 clusters" in capsys.readouterr().out
-    X = points(seed=2).astype(dtype)
+    X = X.astype(dtype)
     rows, left = goes_on(tmp_path / "out", X, name="watch", level=level)
     here = as_stream(mapdpm.load(tmp_path / "m.mdpm"), dtype=dtype)
     twin = OnlineMAPDPM.from_bytes(here.to_bytes())

@@ -11,24 +11,51 @@ from mapdpm.integers.slots import NONE, Options
 from mapdpm.metrics import adjusted_mutual_info
 
 
-def compare(seed, n):
-    options, points, _ = drawn(seed, n)
-    defined, in_c = Learner(options), InC(options)
-    for x in points.tolist():
-        assert in_c.learn(x) == defined.learn(x)
+def assert_same(in_c, defined):
     assert in_c.events() == defined.events
     clusters = [defined.slot(k) for k in defined.used()]
     views = [defined.prior.view(each.own, defined.weight) for each in clusters]
-    origin = [8192 * each for each in options.centre]
+    origin = [8192 * each for each in defined.options.centre]
     assert in_c.clusters() == [
         (slot.id, view.weight, [a + b for a, b in zip(view.places, origin, strict=True)], view.squares)
         for slot, view in zip(clusters, views, strict=True)
     ]
 
 
+def compare(seed, n):
+    options, points, _ = drawn(seed, n)
+    defined, in_c = Learner(options), InC(options)
+    for x in points.tolist():
+        assert in_c.learn(x) == defined.learn(x)
+    assert_same(in_c, defined)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_c_has_the_bits_of_the_definition(seed):
     compare(seed, 600)
+
+
+@pytest.mark.parametrize("half_life", [0, 70])
+def test_clusters_of_another_go_on(half_life):
+    """With their ids, also where a half-life has begun; both learners then go on with the same bits."""
+    points, _ = clusters_of_normals(0, 900)
+    rows = points.tolist()
+    options = options_for(3, max_clusters=12, half_life=half_life)
+    other, defined, in_c = InC(options), Learner(options), InC(options)
+    other.learn_many(points)
+    for each in (defined, in_c):
+        for x in rows[:100]:
+            each.learn(x)
+    number = defined.next_id + 3
+    for _, weight, means, squares in other.clusters()[: 12 - len(defined.used())]:
+        for each in (defined, in_c):
+            each.insert(number, weight, means, squares)
+        number += 2
+    assert_same(in_c, defined)
+    assert max(cluster[0] for cluster in in_c.clusters()) == number - 2
+    for x in rows[100:400]:
+        assert in_c.learn(x) == defined.learn(x)
+    assert_same(in_c, defined)
 
 
 @pytest.mark.complete

@@ -111,6 +111,33 @@ def test_ids_are_followed_through_merges():
         model.resolve(4000)
 
 
+def of_fit(fit, **more):
+    return OnlineMAPDPM.from_model(fit, dtype="int16", **more)
+
+
+def test_it_goes_on_where_a_fit_has_ended():
+    fit, X = MAPDPM().fit(points()), points(1, 3000)
+    model, of_reals = of_fit(fit), OnlineMAPDPM.from_model(fit, surprise=False)
+    assert model.ids.tolist() == [0, 1, 2]
+    assert model.weights.tolist() == fit.cluster_sizes_.tolist()
+    assert model.n_seen == of_reals.n_seen == 1500
+    np.testing.assert_allclose(model.means, fit.means_, atol=2**-13)
+    np.testing.assert_allclose(model.variances, of_reals.variances + 1 / 12, rtol=1e-4)
+    np.testing.assert_allclose(model.score_samples(X), of_reals.score_samples(X), atol=0.03)
+    assert model.predict(X).tolist() == fit.predict(X).tolist()
+    assert model.learn_many(X).tolist() == of_reals.learn_many(X).tolist()
+
+
+def test_a_fit_that_weighs_more_than_the_learner_holds():
+    X = points()
+    labels = MAPDPM(likelihood=PRIOR).fit_predict(X)
+    as_found = MAPDPM(likelihood=PRIOR, init=labels, moves=(), max_sweeps=0)
+    heavy = of_fit(as_found.fit(X, sample_weight=np.full(len(X), 9000)))
+    assert 2**21 < heavy.weights.sum() <= 2**22
+    np.testing.assert_allclose(heavy.weights / heavy.weights.sum(), np.bincount(labels) / 1500, rtol=1e-6)
+    assert heavy.learn_many(X).tolist() == labels.tolist()
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -125,8 +152,13 @@ def test_ids_are_followed_through_merges():
         (lambda m: m.assess_many([[1, 2]]), "assesses no points"),
         (lambda m: m.summary(), "writes no summary"),
         (lambda m: OnlineMAPDPM.merged([m]), "are not merged"),
-        (as_stream, "has no program that is written for it"),
-        (lambda _: OnlineMAPDPM.from_model(MAPDPM().fit(points()), dtype="int16"), "goes on from no fit"),
+        (as_stream, "becomes none of float32 with 8: of int16 it is exported as it is"),
+        (lambda m: as_stream(m, dtype="int16", max_clusters=9), "becomes none of int16 with 9"),
+        (lambda _: as_stream(OnlineMAPDPM(8), dtype="int16"), "of float64 with 8 slots becomes none of int16"),
+        (lambda _: of_fit(MAPDPM().fit(points() / 10)), r"of values with the steps \[0.1 0.1\]"),
+        (lambda _: of_fit(MAPDPM().fit(9 * points() - 3000)), "lies at .*, and dtype='int16' takes values"),
+        (lambda _: of_fit(MAPDPM(missing="skip").fit(points())), "has no missing values"),
+        (lambda _: of_fit(MAPDPM(covariance="full").fit(points())), "a model of NormalInverseWishart cannot go on"),
         (lambda _: OnlineMAPDPM(dtype="int16", n_features=2), "needs a likelihood that is a NormalGamma, got auto"),
         (lambda _: learner(likelihood=NormalKnownVariance([0.0, 0.0], 9.0, 1.0)), "is a NormalGamma, got NormalKnown"),
         (lambda _: learner(missing="skip"), "has no missing values"),

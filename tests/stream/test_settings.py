@@ -197,15 +197,16 @@ def reference():
     """The table of docs/reference.md, from the table of settings."""
     yield "| setting | default | values | of | in C | option |"
     yield "|---|---|---|---|---|---|"
-    for name, row in sorted(ROWS.items()):
-        owners = [learner for learner in LEARNERS if name in settings_of(learner)]
+    rows = {(name, row.kind.text): row for learner in LEARNERS for name, row in settings_of(learner).items()}
+    for (name, values), row in sorted(rows.items()):
+        owners = [each for each in LEARNERS if name in (of := settings_of(each)) and of[name].kind.text == values]
         option = next(
             (option for each in owners for option, (own, _) in on_command_line(each).items() if own == name), ""
         )
         cells = (
             f"`{name}`",
             f'`"{row.default}"`' if isinstance(row.default, str) else f"`{row.default}`",
-            row.kind.text,
+            values,
             "all" if len(owners) == len(LEARNERS) else ", ".join(f"`{owner.__name__}`" for owner in owners),
             f"`{row.c}`" if row.c else "",
             f"`--{option.replace('_', '-')}`" if option else "",
