@@ -209,10 +209,10 @@ def load_clone(clone: str, folder: Path, common: Path | None = None) -> tuple[An
     """The library for float64 as a processor of that level runs it, and its ffi: one of ``CLONES``, compiled by gcc.
 
     For tests and measurements; the processor must have that level. The objects that no clone changes are made once in
-    the folder ``common``, and hardly optimised: all clones share them.
+    the folder ``common``, and not optimised: all clones share them.
     """
-    source, library = folder / "_c64.c", folder / "_c64.abi3.so"
-    float64.emit_c_code(str(source))
+    library, objects = folder / "_c64.abi3.so", common or folder
+    glue = str(objects / "_c64.c")
     chosen = "-DMAPDPM_NO_CLONES" if clone == "default" else f'-DMAPDPM_ONE_CLONE="{clone}"'
     parts = ("REAL=double", "MISSING", "GROUPS", "STATES", "SURPRISE", "RELEVANCE", "RESOLUTION")
     switches = [f"-DMAPDPM_{name}" for name in parts]
@@ -220,14 +220,14 @@ def load_clone(clone: str, folder: Path, common: Path | None = None) -> tuple[An
     compiling = [shutil.which("gcc") or "gcc", *_FLAGS, *switches, *folders, "-fPIC"]
     sources = [str(_ROOT / path) for path in (*_sources_of_reals(), *_WRITTEN)]
     changed = _sources_with_clones(compiling, sources)
-    same, objects = sorted({*sources} - {*changed}), common or folder
     if not list(objects.glob("*.o")):
-        level = ["-O1"] if common else []
-        for i, path in enumerate(same):  # rooms may have files of the same name
+        float64.emit_c_code(glue)
+        level = ["-O0"] if common else []
+        for i, path in enumerate([glue, *sorted({*sources} - {*changed})]):  # rooms may have files of the same name
             words = [*compiling, *level, "-c", path, "-o", str(objects / f"{i}.o")]
             subprocess.run(words, check=True, capture_output=True)  # noqa: S603
     made = [str(path) for path in sorted(objects.glob("*.o"))]
-    command = [*compiling, chosen, "-shared", str(source), *changed, *made, "-lm", "-o", str(library)]
+    command = [*compiling, chosen, "-shared", *changed, *made, "-lm", "-o", str(library)]
     subprocess.run(command, check=True, capture_output=True)  # noqa: S603  (its own sources)
     module = _loaded("mapdpm.backends._c64", library)
     return module.lib, module.ffi

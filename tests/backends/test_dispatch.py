@@ -60,20 +60,24 @@ def common(tmp_path_factory):
     return tmp_path_factory.mktemp("common")
 
 
+@pytest.fixture(scope="module")
+def ours():
+    """What the library finds as it is installed, by the name of the data."""
+    data = {name: REGIMES[name](np.random.default_rng([37, *name.encode()])).astype(np.float64) for name in REGIMES}
+    return {name: (X, list(found(X))) for name, X in data.items()}
+
+
 @pytest.mark.complete
 @pytest.mark.parametrize("clone", CLONES)
-def test_every_processor_finds_the_same(clone, build, common, tmp_path, monkeypatch):
+def test_every_processor_finds_the_same(clone, build, common, ours, tmp_path, monkeypatch):
     """To the last bit: wider vectors round as narrow ones do, and what is fused is a bound and no more."""
     if shutil.which("gcc") is None:
         pytest.skip("there is no gcc; apt-get install gcc")
     flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split() if Path("/proc/cpuinfo").exists() else []
     if not build.CLONES[clone] <= set(flags):
         pytest.skip(f"this processor does not have {', '.join(sorted(build.CLONES[clone] - set(flags)))}")
-    loaded, library = build.load_clone(clone, tmp_path, common), c_calls.library
-    for name in REGIMES:
-        X = REGIMES[name](np.random.default_rng([37, *name.encode()])).astype(np.float64)
-        monkeypatch.setattr(c_calls, "library", library)
-        ours = list(found(X))
-        monkeypatch.setattr(c_calls, "library", lambda dtype: loaded)
-        for one, other in zip(ours, found(X), strict=True):
+    loaded = build.load_clone(clone, tmp_path, common)
+    monkeypatch.setattr(c_calls, "library", lambda dtype: loaded)
+    for name, (X, wanted) in ours.items():
+        for one, other in zip(wanted, found(X), strict=True):
             np.testing.assert_array_equal(one, other, name)
