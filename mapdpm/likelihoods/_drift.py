@@ -258,8 +258,10 @@ def fill_precision(
 ) -> None:
     """Fill the packed precision matrix of all means given points and covariances, and its product with their mean."""
     T, D = sums.shape
-    weighted[:] = 0.0
-    precision[:] = 0.0
+    for k in range(weighted.shape[0]):
+        weighted[k] = 0.0
+    for k in range(precision.shape[0]):
+        precision[k] = 0.0
     for t in range(T):
         for s in range(t + 1):
             for d in range(D):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.jit import jitable, jitable_once
+from mapdpm.jit import fill, jitable, jitable_once
 from mapdpm.likelihoods import _triangle as tri
 from mapdpm.likelihoods._drift import LEAST_PIVOT, Drift, factor_with, fill_precision, log_path, set_precision
 from mapdpm.logs import log_sum
@@ -35,14 +35,18 @@ def log_marginal_of_path(drift: Drift, counts: Labels, sums: Matrix, scatters: M
         if drift.nu0 > 0.0 and counts[t] > 0:
             factor_with(drift, scatters[t], factors[t])
         else:
-            factors[t] = drift.scale
+            fill(factors[t], drift.scale)
     for mode in range(2 if drift.nu0 > 0.0 else 1):
         for t in range(T):
             for d in range(D):
                 parameters[t, 1 + d] = sums[t, d] / counts[t] if mode == 0 and counts[t] > 0 else 0.0
         _climb(drift, counts, sums, factors, parameters)
-        modes[mode] = parameters[:, 1 : 1 + D]
-        if mode == 0 or np.abs(modes[1] - modes[0]).max() > _SAME_MODE:
+        apart = 0.0
+        for t in range(T):
+            for d in range(D):
+                modes[mode, t, d] = parameters[t, 1 + d]
+                apart = max(apart, abs(modes[1, t, d] - modes[0, t, d]))
+        if mode == 0 or apart > _SAME_MODE:
             values[mode] = _log_about_mode(drift, counts, sums, scatters, factors, parameters)
     return log_sum(values)
 

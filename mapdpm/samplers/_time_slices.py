@@ -202,10 +202,10 @@ def log_exchange(
 @jitable
 def exchange_parameters(slices: Slices, a: int, b: int, first: int, last: int) -> None:
     """Exchange the parameters of two slots in slices ``first`` to ``last``."""
-    one, other = slices.parameters[a, first : last + 1], slices.parameters[b, first : last + 1]
-    held = one.copy()
-    one[:] = other
-    other[:] = held
+    parameters = slices.parameters
+    for t in range(first, last + 1):
+        for j in range(parameters.shape[2]):
+            parameters[a, t, j], parameters[b, t, j] = parameters[b, t, j], parameters[a, t, j]
 
 
 @jitable
@@ -244,8 +244,7 @@ def redraw_parameters(model: Model, state: ClusterState, slices: Slices, at_mode
     data, drift = model.data, model.likelihood.family
     capacity, T = state.counts.shape[0], slices.counts.shape[0]
     sums = np.zeros((capacity, T, data.shape[1]))
-    for i in range(data.shape[0]):
-        sums[state.labels[i], slices.of_points[i]] += data[i]
+    add_to(sums, data, state, slices)
     for k in range(capacity):
         if state.counts[k] > 0:
             if drift.nu0 == 0.0:
@@ -262,22 +261,37 @@ def redraw_covariances(
 ) -> None:
     """Draw the covariances of all clusters given means, or set them to their mode."""
     capacity, T, D = state.counts.shape[0], slices.counts.shape[0], data.shape[1]
-    scatters, factor = np.zeros((capacity, T, drift.scale.shape[0])), np.empty(drift.scale.shape[0])
+    scatters, factor, away = np.zeros((capacity, T, drift.scale.shape[0])), np.empty(drift.scale.shape[0]), np.empty(D)
     for i in range(data.shape[0]):
         k, t = state.labels[i], slices.of_points[i]
-        add_scatter(scatters[k, t], data[i] - slices.parameters[k, t, 1 : 1 + D])
+        for d in range(D):
+            away[d] = data[i, d] - slices.parameters[k, t, 1 + d]
+        add_scatter(scatters[k, t], away)
     for k in range(capacity):
         for t in range(T if state.counts[k] > 0 else 0):
-            mean = slices.parameters[k, t, 1 : 1 + D].copy()
+            parameters = slices.parameters[k, t]
+            for d in range(D):
+                away[d] = parameters[1 + d]
             factor_with(drift, scatters[k, t], factor)
-            draw_covariance(drift, factor, drift.nu0 + slices.counts[t, k], at_mode, slices.parameters[k, t], rng)
-            slices.parameters[k, t, 1 : 1 + D] = mean
+            draw_covariance(drift, factor, drift.nu0 + slices.counts[t, k], at_mode, parameters, rng)
+            for d in range(D):
+                parameters[1 + d] = away[d]
 
 
 def add_points(data: Matrix, state: ClusterState, slices: Slices, sums: Matrix, scatters: Matrix) -> None:
     """Add x to ``sums`` (slots, T, D) for all points, and then their scatter to ``scatters``, packed. O(N D^2)."""
-    for i in range(data.shape[0]):
-        sums[state.labels[i], slices.of_points[i]] += data[i]
+    add_to(sums, data, state, slices)
+    away = np.empty(data.shape[1])
     for i in range(data.shape[0]):
         k, t = state.labels[i], slices.of_points[i]
-        add_scatter(scatters[k, t], data[i] - sums[k, t] / slices.counts[t, k])
+        for d in range(data.shape[1]):
+            away[d] = data[i, d] - sums[k, t, d] / slices.counts[t, k]
+        add_scatter(scatters[k, t], away)
+
+
+@jitable
+def add_to(sums: Matrix, data: Matrix, state: ClusterState, slices: Slices) -> None:
+    """Add the points of each cluster and slice to ``sums`` (slots, T, D)."""
+    for i in range(data.shape[0]):
+        for d in range(data.shape[1]):
+            sums[state.labels[i], slices.of_points[i], d] += data[i, d]
