@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
@@ -27,6 +28,7 @@ def table_of(labels, begins, K=None):
     return table
 
 
+@functools.cache
 def tables_of_cell(n, alpha, kappa):
     """Coefficients by the number of tables that the share has opened: of (alpha y + kappa)^(n), rising."""
     total = np.zeros(n + 1)
