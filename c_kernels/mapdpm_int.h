@@ -110,7 +110,8 @@ int mapdpm_get_cluster(const mapdpm_stream *stream, uint32_t slot, mapdpm_cluste
 
 /* Insert a cluster that was found elsewhere: its weight, its mean and its sums of squares, as mapdpm_get_cluster tells them.
  * Its id is MAPDPM_NO_ID, for the next one, or one that is not below the next one: ids rise. MAPDPM_E_SPACE if no slot is
- * free; MAPDPM_E_RANGE if a mean is no value, squares[d] exceeds 2^30 of the weight, or all weigh more than 2^22 points. */
+ * free; MAPDPM_E_RANGE if a mean is no value, squares[d] exceeds 2^30 of the weight, or all weigh more than 2^22
+ * points, 2^21 with a half-life. */
 int mapdpm_insert(mapdpm_stream *stream, const mapdpm_cluster *cluster, const int32_t *mean, const uint64_t *squares);
 
 /* The options of the learner, without its arrays; and those, centre[n_features] and twice_b0[n_features]. */

@@ -17,7 +17,7 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const int32_t
         cluster->id < s->next_id)
         return MAPDPM_E_ARGUMENT;
     weight = weighted(s, cluster->weight);
-    if (int_total(s) + weight > INT_LARGEST_WEIGHT)
+    if (int_total(s) + weight > INT_LARGEST_WEIGHT >> (INT_FORGETS(s) ? 1 : 0)) /* the rest is for points of a half-life */
         return MAPDPM_E_RANGE;
     for (d = 0; d < INT_FEATURES(s); d++)
         if (mean[d] < int_place(-32768) || mean[d] > int_place(32767) || squares[d] > (uint64_t)cluster->weight << 30)

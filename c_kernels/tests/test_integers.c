@@ -323,10 +323,41 @@ static void test_insert(void)
     CHECK(mapdpm_learn(other, low, &best, NULL) == MAPDPM_OK);
 }
 
+/* The heaviest cluster leaves room for the points of a half-life: files of the learner are read. */
+static void test_heavy_insert(void)
+{
+    static const int32_t mean[D] = {0, 0, 0};
+    static const uint64_t squares[D] = {UINT64_C(1) << 40, 0, 0};
+    uint32_t half_life, i;
+
+    for (half_life = 0; half_life <= UINT32_C(1) << 20; half_life += UINT32_C(1) << 20) {
+        const mapdpm_options o = options_of(MAPDPM_FULL_MERGE, half_life);
+        const uint32_t most = half_life ? UINT32_C(1) << 29 : UINT32_C(1) << 30;
+        mapdpm_cluster cluster = {MAPDPM_NO_ID, 0};
+        size_t n = 0;
+
+        CHECK(mapdpm_init(learner, sizeof memory, &o) == MAPDPM_OK);
+        cluster.weight = most + 1;
+        CHECK(mapdpm_insert(learner, &cluster, mean, squares) == MAPDPM_E_RANGE);
+        cluster.weight = most;
+        CHECK(mapdpm_insert(learner, &cluster, mean, squares) == MAPDPM_OK);
+        for (i = 0; i < (PART ? 1000 : 3 * half_life + 1000); i++) {
+            const int16_t x[D] = {(int16_t)(random16() % 100), 0, 0};
+
+            CHECK(mapdpm_learn(learner, x, NULL, NULL) == MAPDPM_OK);
+            if (i % 100000 == 999) {
+                CHECK(mapdpm_snapshot_write(learner, file, sizeof file, &n) == MAPDPM_OK);
+                CHECK(mapdpm_snapshot_read(other, sizeof other_memory, file, n) == MAPDPM_OK);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     test_options();
     test_insert();
+    test_heavy_insert();
     test_snapshots();
     test_forged_snapshots();
     state = 1; /* the same points, however many were drawn before */

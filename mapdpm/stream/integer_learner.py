@@ -215,14 +215,18 @@ class IntegerLearner(Learner):
             msg = f"{where}: give features another unit"
             raise ValueError(msg)
         cluster.id, cluster.weight = _NEXT_ID, round(weight * _Q8)
+        if not cluster.weight:
+            msg = f"a cluster weighs {weight:.3g} points, and dtype='int16' counts in 256ths: multiply the weights"
+            raise ValueError(msg)
         means = np.rint(_Q13 * np.minimum(mean + self.anchor(), _MOST)).astype(np.int32)
         squares = np.rint(variance * cluster.weight).astype(np.uint64)
         into = self.ffi.from_buffer("int32_t[]", means), self.ffi.from_buffer("uint64_t[]", squares)
         self.check(self.lib.mapdpm_insert(self.stream, cluster, *into))
 
     def share_of(self, weight: float) -> float:
-        """As the learner itself halves what weighs more than 2^22 points."""
-        return min(1.0, 0.5 ** np.ceil(np.log2(weight / _MOST_WEIGHT)))
+        """As the learner itself halves what weighs too much; with a half-life there is room for its points."""
+        most = _MOST_WEIGHT / (2 if self._settings().half_life else 1)
+        return min(1.0, 0.5 ** np.ceil(np.log2(weight / most)))
 
     def anchor(self) -> Vector:
         """The prior mean."""

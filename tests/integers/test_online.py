@@ -132,10 +132,15 @@ def test_a_fit_that_weighs_more_than_the_learner_holds():
     X = points()
     labels = MAPDPM(likelihood=PRIOR).fit_predict(X)
     as_found = MAPDPM(likelihood=PRIOR, init=labels, moves=(), max_sweeps=0)
-    heavy = of_fit(as_found.fit(X, sample_weight=np.full(len(X), 9000)))
-    assert 2**21 < heavy.weights.sum() <= 2**22
-    np.testing.assert_allclose(heavy.weights / heavy.weights.sum(), np.bincount(labels) / 1500, rtol=1e-6)
-    assert heavy.learn_many(X).tolist() == labels.tolist()
+    fit = as_found.fit(X, sample_weight=np.full(len(X), 9000))
+    for half_life, most in ((None, 2**22), (2**20, 2**21)):
+        heavy = of_fit(fit, half_life=half_life)
+        assert most / 2 < heavy.weights.sum() <= most
+        np.testing.assert_allclose(heavy.weights / heavy.weights.sum(), np.bincount(labels) / 1500, rtol=1e-6)
+        assert heavy.learn_many(X).tolist() == labels.tolist()
+        assert OnlineMAPDPM.from_bytes(heavy.to_bytes()).n_clusters == 3
+    with pytest.raises(ValueError, match="counts in 256ths"):
+        of_fit(as_found.fit(X, sample_weight=np.full(len(X), 1e-6)))
 
 
 @pytest.mark.parametrize(
