@@ -46,8 +46,8 @@ def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "floa
             return model
         if INT16 in {model.dtype, dtype}:
             msg = (
-                f"a learner of {model.dtype} with {model.max_clusters} slots becomes none of {dtype} with "
-                f"{max_clusters or model.max_clusters}: of int16 it is exported as it is, and made of a fitted MAPDPM"
+                f"a learner of {model.dtype} with {model.max_clusters} slots cannot become one of {dtype} with "
+                f"{max_clusters or model.max_clusters}: export one of int16 as it is, or make it of a fitted MAPDPM"
             )
             raise ValueError(msg)
         if kept and dtype == "float32" and (found := in_single_precision(model)) is not None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Real(NamedTuple):
-    """What a program writes for a real type: its name, the bytes of a value, its scores, and how it reads a value."""
+    """The words of a program for a real type: its name, the bytes of a value, its scores, and how it reads a value."""
 
     c_type: str
     n_bytes: int

@@ -62,7 +62,7 @@ def common(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ours():
-    """What the library finds as it is installed, by the name of the data."""
+    """The finds of the library as it is installed, with the data, by their name."""
     data = {name: REGIMES[name](np.random.default_rng([37, *name.encode()])).astype(np.float64) for name in REGIMES}
     return {name: (X, list(found(X))) for name, X in data.items()}
 
