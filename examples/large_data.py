@@ -34,7 +34,7 @@ def main() -> None:
     """Fit, and count."""
     days = [dask.delayed(made)(day) for day in range(CHUNKS)]
     local = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1}
-    local["silence_logs"] = logging.CRITICAL  # Workers call a heartbeat that closing cuts short an error.
+    local["silence_logs"] = logging.CRITICAL  # closing may cut a heartbeat, which workers report
     with LocalCluster(n_workers=2, **local) as cluster, Client(cluster) as client:
         model = mapdpm.dask.fit(MAPDPM(), days, client)
         labels = dask.compute(*mapdpm.dask.labels(model, days))

@@ -12,6 +12,7 @@ from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.files import container
 from mapdpm.files.statistics import Moments
 from mapdpm.likelihoods import STREAM_FAMILIES
+from mapdpm.likelihoods._parameters import steps_of
 from mapdpm.likelihoods._rounded import without_cells
 from mapdpm.likelihoods._skipping import plain, skips
 from mapdpm.stream.learner_state import LearnerState
@@ -52,7 +53,7 @@ def stream_of(make: Callable[..., S], model: Any, max_clusters: int | None, sett
     moments = Moments.of(saved.likelihood, saved.statistics)
     counts = moments.of_features
     variances = np.divide(moments.squares, counts, out=np.zeros(counts.shape), where=counts > 0.0)
-    variances = without_cells(variances, learner.resolution())
+    variances = without_cells(variances, steps_of(model.likelihood_))
     weights = moments.weights * learner.share_of(float(moments.weights.sum()))
     for k in range(n_clusters):
         own = counts[k] if missing == "skip" else None

@@ -122,6 +122,8 @@ def test_a_fit_of_rounded_values_goes_on():
     stream = OnlineMAPDPM.from_model(fit)
     assert stream.likelihood_.resolution.tolist() == [1.0, 1.0]
     np.testing.assert_allclose(stream.variances, fit.variances_, rtol=1e-9)
+    exact = OnlineMAPDPM.from_model(fit, resolution=0)
+    np.testing.assert_allclose(exact.variances, [X[fit.labels_ == k].var(axis=0) for k in exact.ids], rtol=1e-9)
     np.testing.assert_allclose(stream.score_samples(X), fit.score_samples(X), rtol=1e-9)
     tree, expected = stream.merge_tree(), fit.merge_tree()
     np.testing.assert_allclose(tree.losses, expected.losses, rtol=1e-6)
